@@ -128,10 +128,8 @@ class TestFatesByTheEngine:
         # Two rows of one window are one late group: SPARK-40925 left `numRowsDroppedByWatermark` behind the partial aggregation.
         rows = [["12:02", 3], ["12:03", 4], ["12:32", 5]]
         grouped, by_row = case_of(COUNTED, FIRST, rows), case_of([*READ, {"dropDuplicates": ["t", "id"]}], FIRST, rows)
-        dropped = [
-            [batch.seen.dropped for batch in batches_of(answered(case)) if batch.rows] for case in (grouped, by_row)
-        ]
-        assert dropped == [[0, 1], [0, 2]]
+        for case, dropped in ((grouped, [0, 1]), (by_row, [0, 2])):
+            assert [batch.seen.dropped for batch in batches_of(answered(case)) if batch.rows] == dropped
         assert fates(answered(grouped)) == fates(answered(by_row)) == [["taken", "taken"], ["late", "late", "taken"]]
 
     def test_a_row_at_the_watermark_is_behind_it_and_later_by_a_microsecond_is_not(self) -> None:
@@ -152,9 +150,8 @@ class TestFatesByTheEngine:
         assert fates(account(case, VERSION, engine))[-1] == ["behind", "behind", "taken"]
 
     def test_a_count_of_nothing_says_that_no_row_is_late(self) -> None:
-        case = case_of(
-            COUNTED, [["12:01", 1], ["12:19", 2]], [["12:08", 3]]
-        )  # watermark 12:09, its window ends at 12:10
+        case = case_of(COUNTED, [["12:01", 1], ["12:19", 2]], [["12:08", 3]])
+        # The watermark is 12:09, and the window of the last row ends at 12:10.
         assert fates(answered(case))[-1] == ["taken"]
         assert batches_of(answered(case))[-1].rows[0].behind
 
@@ -194,11 +191,8 @@ class TestFatesByTheEngine:
 
     def test_the_first_watermark_of_a_stream_marks_its_event_time_else_its_first_time_does(self) -> None:
         streams = {"events": "a TIMESTAMP, T TIMESTAMP", "others": "a TIMESTAMP, t TIMESTAMP"}
-        times = {"from": "events"}, {"withWatermark": ["t", "10 minutes"]}
-        query = [*times, {"union": [{"from": "others"}]}]
-        case = case_of(
-            query, {"add": {"events": [["12:01", "12:02"]], "others": [["12:03", "12:04"]]}}, streams=streams
-        )
+        added = {"events": [["12:01", "12:02"]], "others": [["12:03", "12:04"]]}
+        case = case_of([*READ, {"union": [{"from": "others"}]}], {"add": added}, streams=streams)
         rows = batches_of(answered(case))[0].rows
         assert [None if row.time_us is None else show(row.time_us) for row in rows] == ["12:02", "12:03"]
 
@@ -212,11 +206,8 @@ class TestFatesByTheEngine:
 class TestRows:
     def test_each_entry_of_a_backlog_is_a_micro_batch_and_the_last_takes_what_is_left(self) -> None:
         case = case_of(READ, {"backlog": [{"events": [["12:01", n]]} for n in (1, 2, 3)]})
-        assert [[row.text for row in batch.rows] for batch in batches_of(answered(case))] == [
-            ["12:01, 1"],
-            ["12:01, 2"],
-            ["12:01, 3"],
-        ]
+        texts = [[row.text for row in batch.rows] for batch in batches_of(answered(case))]
+        assert texts == [["12:01, 1"], ["12:01, 2"], ["12:01, 3"]]
         whole = seen.observed(seen.step(1, seen.batch(0), seen.batch(1)))
         batches = batches_of(account(case, VERSION, whole))
         assert [[row.text for row in batch.rows] for batch in batches] == [["12:01, 1"], ["12:01, 2", "12:01, 3"]]

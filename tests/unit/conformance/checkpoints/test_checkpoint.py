@@ -76,18 +76,14 @@ def test_the_state_of_a_micro_batch_that_runs_again_is_that_before_it(tmp_path: 
 
 
 def test_a_micro_batch_that_is_not_committed_runs_again_with_its_own_watermark(tmp_path: Path) -> None:
-    found = opened(
-        small(
-            tmp_path, watermark_ms=1000, offsets__1='v1\n{"batchWatermarkMs":500,"batchTimestampMs":1}\n{"logOffset":1}'
-        )
-    )
+    planned = 'v1\n{"batchWatermarkMs":500,"batchTimestampMs":1}\n{"logOffset":1}'
+    found = opened(small(tmp_path, watermark_ms=1000, offsets__1=planned))
     assert (found.unfinished, found.watermark_ms) == (True, 500)
 
 
 def test_the_newest_entry_counts_by_number(tmp_path: Path) -> None:
     later = {f"offsets__{batch}": f'v1\n{{"batchTimestampMs":{batch}}}\n-' for batch in (2, 9, 10)}
     found = opened(small(tmp_path, committed=False, **later, **{"offsets__.10.crc": b"\0"}))
-    assert found.planned is not None
     assert (found.planned.batch, found.sources[0].offset) == (10, None)
 
 
@@ -135,21 +131,18 @@ def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, content: st
     assert str(raised.value.path) in str(raised.value)
 
 
-def test_a_folder_that_is_not_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchCheckpoint, match="pass the folder that the query has as checkpointLocation"):
-        opened(tmp_path)
-
-
-def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchCheckpoint, match="there is no such folder"):
-        opened(tmp_path / "none")
-
-
-def test_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.zip"
-    path.write_bytes(b"")
-    with pytest.raises(NoSuchCheckpoint, match="this is a file, not a checkpoint folder"):
-        opened(path)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "pass the folder that the query has as checkpointLocation"),
+        ("none", "there is no such folder"),
+        ("x.zip", "this is a file, not a checkpoint folder"),
+    ],
+)
+def test_what_is_no_checkpoint(tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "x.zip").touch()
+    with pytest.raises(NoSuchCheckpoint, match=why):
+        opened(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +170,8 @@ def test_a_key_of_a_join_that_is_not_null_may_be_refused_from_4_0_on(
 def test_a_missing_id_is_refused_from_4_2_on(tmp_path: Path) -> None:
     small(tmp_path)
     (tmp_path / "metadata").unlink()
-    assert [change.error for change in awaiting(opened(tmp_path), V("4.2.0"))] == [
-        "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
-    ]
+    (change,) = awaiting(opened(tmp_path), V("4.2.0"))
+    assert change.error == "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
     assert awaiting(opened(tmp_path), V("4.1.0")) == ()
 
 

@@ -69,10 +69,8 @@ def test_a_window_without_arrivals_reaches_from_the_commit_before_to_the_next_pl
     operations = [one for id in range(3) for one in batch(id, "r")[1:]]
     recording = Recording(BEFORE, tuple(operations))
     window = recording.window(1, 1)
-    assert [recording.operations[at].result for at in (window.start - 1, window.stop - 1)] == [
-        "checkpoint/commits/0",
-        COMMIT,
-    ]
+    expected = ["checkpoint/commits/0", COMMIT]
+    assert [recording.operations[at].result for at in (window.start - 1, window.stop - 1)] == expected
     assert recording.window(0, 1) == slice(0, window.stop)
     assert recording.window(2, 2) == slice(window.stop, len(operations))
 
@@ -275,11 +273,8 @@ def test_the_last_rows_are_followed_by_none(placed):
 def test_where_rows_arrive_a_query_may_also_stop_before_the_first_micro_batch(placed):
     window = placed.window(1, 1)
     between = list(images_between(placed, window, placed.next_rows(window)))
-    assert [(one.fault, sorted(one.emitted)) for one in between] == [
-        ("arrived", [0]),
-        ("killed", [0, 1]),
-        ("arrived", [0, 1]),
-    ]
+    expected = [("arrived", [0]), ("killed", [0, 1]), ("arrived", [0, 1])]
+    assert [(one.fault, sorted(one.emitted)) for one in between] == expected
 
 
 def test_power_failures_are_drawn_from_one_seed(recording):

@@ -41,11 +41,8 @@ def test_of_every_release(tmp_path: Path, name: str) -> None:
         before, known = digests(original), read(open_files(str(original)))
         copy = copied(original, tmp_path / version / "copy")
         assert digests(original) == before
-        assert (copy.watermark_ms, copy.operators, copy.settings) == (
-            known.watermark_ms,
-            known.operators,
-            known.settings,
-        )
+        of_both = [(one.watermark_ms, one.operators, one.settings) for one in (copy, known)]
+        assert of_both[0] == of_both[1]
         assert [source.offset for source in copy.sources] == [NO_FILE_READ] * len(known.sources)
         assert not (tmp_path / version / "copy" / "sources").exists()
 

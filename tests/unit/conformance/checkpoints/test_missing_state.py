@@ -10,8 +10,8 @@ import pytest
 
 from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.files import Folder
-from conformance.cli.main import main
 from tests.support.checkpoints import releases_with, small, write, written_by
+from tests.support.commands import answer_of
 
 NAMES = ("window_aggregation-hdfs", "outer_join-hdfs", "deduplication-hdfs", "session_window-hdfs", "filter_only-hdfs")
 ROCKSDB = ("window_aggregation-rocksdb", "outer_join-rocksdb")
@@ -119,10 +119,9 @@ def test_inspect_says_what_is_missing_what_follows_and_how_to_mend_it(
     (root / "state/0/1/4.delta").unlink()
 
     def inspected(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as ended:
-            main(["checkpoint", "inspect", str(root), *arguments])
-        assert ended.value.code == 1
-        return " ".join(capsys.readouterr().out.split())
+        code, out, _ = answer_of(capsys, "checkpoint", "inspect", str(root), *arguments)
+        assert code == 1
+        return " ".join(out.split())
 
     assert (
         "missing state/0/1/4.delta No Spark can load version 4 of the state, which the next micro-batch needs. Put back what is missing "

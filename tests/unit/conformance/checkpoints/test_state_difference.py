@@ -39,52 +39,45 @@ def said(message: str) -> list[str]:
     return [str(difference) for difference in state_differences(message)]
 
 
-def test_the_type_of_an_aggregate() -> None:
-    assert said(SUM_ON_4_3) == ["state of the aggregation, column sum: double in the checkpoint, bigint wanted"]
-
-
-def test_a_key_that_may_be_null_in_the_checkpoint_only_is_no_reason() -> None:
-    assert said(SUM_ON_3_5) == ["state of the aggregation, column sum: bigint in the checkpoint, double wanted"]
-
-
 def test_a_field_of_a_key() -> None:
-    assert [(each.part, each.column, each.kind) for each in state_differences(NESTED_KEY)] == [
-        ("key", "_groupingexpression", "type"),
-        ("key", "_groupingexpression.z", "type"),
-    ]
+    expected = [("key", "_groupingexpression", "type"), ("key", "_groupingexpression.z", "type")]
+    assert [(each.part, each.column, each.kind) for each in state_differences(NESTED_KEY)] == expected
 
 
-def test_a_column_of_a_join_that_became_nullable() -> None:
-    stored = "StructField(id,LongType,false),StructField(at,TimestampType,false),StructField(matched,BooleanType,true)"
-    message = value(stored, stored.replace("id,LongType,false", "id,LongType,true"))
-    assert said(message) == ["state of the join, column id: NOT NULL in the checkpoint, nullable wanted"]
+N = "StructField(n,LongType,true)"
+JOINED = "StructField(id,LongType,false),StructField(at,TimestampType,false),StructField(matched,BooleanType,true)"
+NAMES = "StructField(sum(a, b),DecimalType(10,2),true),StructField(m,MapType(StringType,ArrayType(LongType,true),false),true)"
+ELEMENTS = "StructField(l,ArrayType(LongType,false),true)"
 
 
-def test_what_became_not_null_is_the_reason_only_if_nothing_else_is() -> None:
-    """Spark 3.1 minds it; see the source of its ``StateSchemaCompatibilityChecker``."""
-    assert said(value("StructField(n,LongType,true)", "StructField(n,LongType,false)")) == [
-        "state of the aggregation, column n: nullable in the checkpoint, NOT NULL wanted"
-    ]
-
-
-def test_another_number_of_columns_names_them() -> None:
-    assert said(
-        value("StructField(n,LongType,true)", "StructField(n,LongType,true),StructField(s,DecimalType(10,2),true)")
-    ) == ["state of the aggregation, its value: 1 (n bigint) in the checkpoint, 2 (n bigint, s decimal(10,2)) wanted"]
-
-
-def test_names_with_commas_and_parentheses() -> None:
-    stored = "StructField(sum(a, b),DecimalType(10,2),true),StructField(m,MapType(StringType,ArrayType(LongType,true),false),true)"
-    assert said(value(stored, stored.replace("(10,2)", "(20,2)"))) == [
-        "state of the aggregation, column sum(a, b): decimal(10,2) in the checkpoint, decimal(20,2) wanted"
-    ]
-
-
-def test_elements_that_became_nullable() -> None:
-    stored = "StructField(l,ArrayType(LongType,false),true)"
-    assert said(value(stored, stored.replace("LongType,false", "LongType,true"))) == [
-        "state of the aggregation, column l.element: NOT NULL in the checkpoint, nullable wanted"
-    ]
+@pytest.mark.parametrize(
+    ("message", "difference"),
+    [
+        (SUM_ON_4_3, "aggregation, column sum: double in the checkpoint, bigint wanted"),
+        # A key that may be NULL in the checkpoint only is no reason.
+        (SUM_ON_3_5, "aggregation, column sum: bigint in the checkpoint, double wanted"),
+        (
+            value(JOINED, JOINED.replace("id,LongType,false", "id,LongType,true")),
+            "join, column id: NOT NULL in the checkpoint, nullable wanted",
+        ),
+        # Spark 3.1 minds it; see the source of its ``StateSchemaCompatibilityChecker``.
+        (value(N, N.replace("true", "false")), "aggregation, column n: nullable in the checkpoint, NOT NULL wanted"),
+        (
+            value(N, f"{N},StructField(s,DecimalType(10,2),true)"),
+            "aggregation, its value: 1 (n bigint) in the checkpoint, 2 (n bigint, s decimal(10,2)) wanted",
+        ),
+        (
+            value(NAMES, NAMES.replace("(10,2)", "(20,2)")),
+            "aggregation, column sum(a, b): decimal(10,2) in the checkpoint, decimal(20,2) wanted",
+        ),
+        (
+            value(ELEMENTS, ELEMENTS.replace("LongType,false", "LongType,true")),
+            "aggregation, column l.element: NOT NULL in the checkpoint, nullable wanted",
+        ),
+    ],
+)
+def test_what_differs_is_named_with_both(message: str, difference: str) -> None:
+    assert said(message) == [f"state of the {difference}"]
 
 
 @pytest.mark.parametrize(

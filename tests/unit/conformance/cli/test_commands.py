@@ -18,16 +18,8 @@ from conformance.cli import commands
 from conformance.cli.main import app
 
 HEAVY = {
-    "docker",
-    "harness",
-    "hypothesis",
-    "jinja2",
-    "jsonschema",
-    "pydantic",
-    "reports",
-    "sqlglot",
-    "testcontainers",
-    "yaml",
+    *("docker", "harness", "hypothesis", "jinja2", "jsonschema", "pydantic", "reports", "sqlglot"),
+    *("testcontainers", "yaml"),
 }
 """What takes long to import, and what it takes long for."""
 

@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
+from tests.support.commands import answer_of
 
 PAGE = (Path(__file__).parents[4] / "docs" / "specification.md").read_text(encoding="utf-8")
 
 
 def typed(monkeypatch, capsys, line):
     """Exit code, standard output and standard error of a command line."""
-    monkeypatch.setattr("sys.argv", shlex.split(line))
-    with pytest.raises(SystemExit) as ended:
-        main()
-    said = capsys.readouterr()
-    return ended.value.code, said.out, said.err
+    program, *arguments = shlex.split(line)
+    monkeypatch.setattr("sys.argv", [program, *arguments])
+    return answer_of(capsys, *arguments)
 
 
 def test_the_page_shows_what_the_command_prints(monkeypatch, capsys):
@@ -34,19 +32,13 @@ def test_the_python_of_the_page_runs(capsys):
 
 
 def test_programs_get_milliseconds(monkeypatch, capsys):
-    code, out, _ = typed(
-        monkeypatch, capsys, 'conformance eviction "a = b" --left "a 1 hour" --right b --at 01:00 --json'
-    )
+    line = 'conformance eviction "a = b" --left "a 1 hour" --right b --at 01:00 --json'
+    code, out, _ = typed(monkeypatch, capsys, line)
     assert code == 0
     found = json.loads(out)
     assert found["spark"] == "4.3.0"
-    assert found["sides"][0] == {
-        "side": "left",
-        "column": "a",
-        "at": 3_600_000,
-        "watermark": 3_600_000,
-        "seen": {"a": 7_200_000},
-    }
+    left = {"side": "left", "column": "a", "at": 3_600_000, "watermark": 3_600_000, "seen": {"a": 7_200_000}}
+    assert found["sides"][0] == left
 
 
 def test_the_version_counts(monkeypatch, capsys):

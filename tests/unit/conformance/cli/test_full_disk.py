@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
+from tests.support.commands import answer_of
 from tests.support.faults import Faults
 from tests.support.runs import written
 
@@ -71,13 +71,11 @@ def test_a_file_is_old_or_new_and_the_command_fails(
 
     def run(results: str) -> None:
         command = COMMANDS[name].format(results=tmp_path / results, cases=tmp_path / "cases", out=out)
-        with pytest.raises(SystemExit) as ended:
-            main(command.split())
-        said = capsys.readouterr().err
+        code, _, said = answer_of(capsys, *command.split())
         if faults.failing is None:
-            assert ended.value.code in (0, 1), said
+            assert code in (0, 1), said
         else:
-            assert (ended.value.code, said.count("\n")) == (3, 1), (faults.done, said)
+            assert (code, said.count("\n")) == (3, 1), (faults.done, said)
             assert said.startswith(f"conformance: cannot write {out}/")
             assert said.endswith(": No space left on device\n")
 

@@ -9,14 +9,10 @@ import pytest
 
 from conformance.suite.discovery import shipped
 from tests.support.cells import CALM, results
-from tests.support.commands import answer_of
+from tests.support.commands import answer_of as run
 
 OPEN = "late-drops/window-still-open"
 CHANGED = "late-drops/late-by-the-watermark-of-the-batch-before"
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    return answer_of(capsys, *arguments)
 
 
 def test_the_explanation_shows_how_the_watermark_is_computed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,21 +47,6 @@ def test_code_that_no_model_predicts_is_explained_from_results_only(
     code, _, err = run(capsys, "explain", str(tmp_path / "job.yaml"))
     assert code == 2
     assert "To see what Spark did, pass the results of a run: --results results.jsonl" in " ".join(err.split())
-
-
-def test_late_rows_and_closed_windows_name_their_watermark(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    _, out, _ = run(capsys, "explain", "late-drops/guide-example-in-append-mode")
-    assert "✗ late: window 12:00–12:10, word donkey: 12:10 ≤ watermark 12:11" in out
-    assert "▣ closed: window 12:05–12:15, word dog: 12:15 ≤ watermark 12:16" in out
-    assert "Rows up to 12:11 are late; windows ending by 12:16 close" in out
-
-
-def test_several_inputs_and_operators(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "explain", "chained-aggregations/two-windowed-aggregations-joined")
-    assert "watermark: min of 2 inputs: 11:56, advances from 00:00" in out
-    assert out.count("aggregation by window\n") >= 4
 
 
 def test_the_first_difference_between_versions_and_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,11 +88,8 @@ def test_the_explanation_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(out)
     assert record["case"] == OPEN
     batch = record["steps"][1]["batches"][0]
-    assert (batch["watermark"], batch["next_watermark"], batch["emitted"]) == (
-        "11:35",
-        "12:05",
-        [["12:30", "12:40", 1]],
-    )
+    assert (batch["watermark"], batch["next_watermark"]) == ("11:35", "12:05")
+    assert batch["emitted"] == [["12:30", "12:40", 1]]
     assert batch["inputs"] == [{"column": "event_time", "delay": "25 min", "max": "12:30", "watermark": "12:05"}]
 
 
@@ -185,13 +163,8 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
     code, out, _ = run(capsys, "validate", "--model", "--json", str(tmp_path))
     disagreements = json.loads(out)["model"]["disagreements"]
     assert code == 1
-    assert {version.rpartition(".")[0] for one in disagreements for version in one["spark"]} == {
-        "2.4",
-        "3.0",
-        "3.1",
-        "3.2",
-        "3.3",
-    }
+    lines = {version.rpartition(".")[0] for one in disagreements for version in one["spark"]}
+    assert sorted(lines) == ["2.4", "3.0", "3.1", "3.2", "3.3"]
     assert all("late_watermark" in one["settled_by"] for one in disagreements)
 
 

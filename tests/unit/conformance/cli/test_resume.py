@@ -19,12 +19,11 @@ from conformance.own_job.job_run import OwnQuery
 from conformance.own_job.program import Program
 from conformance.own_job.resumption import Resumption
 from conformance.own_job.sample import Sample
-from harness.engine.protocol import ProgramSeen, QuerySeen, SourceSeen
+from harness.engine.protocol import ProgramSeen, QuerySeen
 from tests.support.checkpoints import small
+from tests.unit.conformance.own_job.test_program import CLICKS, ORDERS
 from tests.unit.conformance.own_job.test_resumption import CHECKPOINT, RAN, TARGET, Observation
 
-ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
-CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` binary")
 MAIN = ("--jar", "jobs.jar", "--main", "acme.Main")
 WHICH = "--call a program, a file of SQL, a function or a method of --jar, or --main a class of --jar"
 

@@ -13,10 +13,7 @@ from conformance.core.data import Json
 from conformance.own_job import program as programs
 from conformance.own_job.program import Program
 from harness.engine.protocol import ProgramSeen, SourceSeen
-
-ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
-CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` binary")
-TABLE = SourceSeen(name="sales", format="delta", ddl=None)
+from tests.unit.conformance.own_job.test_program import CLICKS, ORDERS, TABLE
 
 
 @pytest.fixture
@@ -99,16 +96,15 @@ def test_a_main_method_is_asked_too_with_its_arguments(asked, tmp_path: Path) ->
         assert says in answer.stderr
 
 
-def test_a_mask_needs_rows_and_a_source(asked) -> None:
-    answer = asked("--mask", "orders=who")
+@pytest.mark.parametrize(
+    ("options", "job", "says"),
+    [
+        (("--mask", "orders=who"), "job.py", "add --record N"),
+        (("--record", "5", "--mask", "order=who"), "job.py", "unknown source 'order': did you mean 'orders'?"),
+        ((), "jobs:build", "only a program says what it reads"),
+    ],
+)
+def test_a_mask_needs_rows_and_a_source_and_only_a_program_says_what_it_reads(asked, options, job, says) -> None:
+    answer = asked(*options, sources=(RECORDED,), job=(job,))
     assert answer.exit_code == 2
-    assert "add --record N" in answer.stderr
-    answer = asked("--record", "5", "--mask", "order=who", sources=(RECORDED,))
-    assert answer.exit_code == 2
-    assert "unknown source 'order': did you mean 'orders'?" in answer.stderr
-
-
-def test_only_a_program_says_what_it_reads(asked) -> None:
-    answer = CliRunner().invoke(app, ["sample", "jobs:build", "--from", "3.5"], env={"COLUMNS": "200"})
-    assert answer.exit_code == 2
-    assert "only a program says what it reads" in answer.stderr
+    assert says in answer.stderr

@@ -92,20 +92,22 @@ def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.exit_code == 0
     assert "newest means spark-3.5.9 here: this machine cannot run spark-4.0.5." in answer.stderr
     assert "spark-3.5.9: installing pyspark==3.5.9 with CPython 3.11.7" in answer.stderr
-    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == [
-        "✓ spark-3.4.4 ready",
-        "✓ spark-3.5.9 ready",
-    ]
+    expected = ["✓ spark-3.4.4 ready", "✓ spark-3.5.9 ready"]
+    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == expected
 
 
-def test_an_invalid_target_is_wrong_usage(run: Run) -> None:
-    answer = run("prepare", "3.6")
-    assert answer.exit_code == 2
-    assert "'3.6' is not a target. Did you mean 3.5 or 3.4?" in answer.stderr
-
-
-def test_without_a_target_is_wrong_usage(run: Run) -> None:
-    assert run("prepare").exit_code == 2
+@pytest.mark.parametrize(
+    ("target", "code", "says"),
+    [
+        (["3.6"], 2, "'3.6' is not a target. Did you mean 3.5 or 3.4?"),
+        ([], 2, ""),
+        (["installed"], 3, "watermark-conformance[spark]"),
+    ],
+)
+def test_a_target_that_is_none_or_not_installed(run: Run, target: list[str], code: int, says: str) -> None:
+    answer = run("prepare", *target)
+    assert answer.exit_code == code
+    assert says in answer.stderr
 
 
 def test_one_that_fails_does_not_keep_the_others_from_being_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,17 +121,25 @@ def test_one_that_fails_does_not_keep_the_others_from_being_made(run: Run, monke
     assert answer.stderr.splitlines()[-1] == "✗ not ready: spark-3.4.4, spark-4.0.5"
 
 
-def test_installed_without_pyspark(run: Run) -> None:
-    answer = run("prepare", "installed")
-    assert answer.exit_code == 3
-    assert "watermark-conformance[spark]" in answer.stderr
-
-
 class TestClean:
-    def test_environments_go_with_their_class_archives(self, run: Run, with_java: dict[str, str]) -> None:
-        environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
-        root = environment.root
+    @pytest.fixture
+    def root(self, with_java: dict[str, str]) -> Path:
+        """Of an environment."""
+        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
         assert root is not None
+        return root
+
+    @pytest.fixture
+    def images(self, monkeypatch: pytest.MonkeyPatch) -> tuple[list[SimpleNamespace], list[str]]:
+        """The images of a daemon, and the names that were removed."""
+        there: list[SimpleNamespace] = []
+        removed: list[str] = []
+        images = SimpleNamespace(list=lambda name: there, remove=removed.append)
+        client = SimpleNamespace(client=SimpleNamespace(images=images))
+        monkeypatch.setattr("harness.runtimes.containers.daemon.connect", lambda: client)
+        return there, removed
+
+    def test_environments_go_with_their_class_archives(self, run: Run, root: Path) -> None:
         (root / "class-archives").mkdir()
         (root / "class-archives" / "0123-4567.jsa").write_bytes(bytes(3_000_000))
         answer = run("clean", "--environments")
@@ -141,9 +151,7 @@ class TestClean:
         assert not root.exists()
         assert not [path for path in root.parent.iterdir() if path.is_dir()]
 
-    def test_an_environment_that_is_made_or_in_use_is_kept(self, run: Run, with_java: dict[str, str]) -> None:
-        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
-        assert root is not None
+    def test_an_environment_that_is_made_or_in_use_is_kept(self, run: Run, root: Path) -> None:
         with FileLock(f"{root}.lock"):
             assert f"○ kept: environment {root.name}: another process makes it" in run("clean", "--environments").stdout
         waits = [sys.executable, "-c", "import sys; sys.stdin.read()", f"{root}/pyspark/jars/*"]
@@ -154,10 +162,8 @@ class TestClean:
         assert f"○ kept: environment {root.name}: process {engine.pid} runs in it" in kept
         assert root.exists()
 
-    def test_nothing_else_in_the_folder_goes(self, run: Run, with_java: dict[str, str], tmp_path: Path) -> None:
+    def test_nothing_else_in_the_folder_goes(self, run: Run, root: Path, tmp_path: Path) -> None:
         """CONFORMANCE_CACHE may be the user's home, with a folder `environments` of their own."""
-        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
-        assert root is not None
         theirs = [root.with_name(name) / "pyvenv.cfg" for name in ("project", "3.5.9", "3.5.9-0123456789ab.old")]
         theirs += [root.with_name("4.0.0-0123456789ab") / "notes", tmp_path / "3.4.4-0123456789ab" / "pyvenv.cfg"]
         for file in theirs:
@@ -171,11 +177,7 @@ class TestClean:
         assert answer.stdout.count("removed: environment") == 1
         assert [file for file in theirs if not file.is_file()] == []
 
-    def test_one_that_cannot_be_removed_keeps_no_other(
-        self, run: Run, with_java: dict[str, str], tmp_path: Path
-    ) -> None:
-        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
-        assert root is not None
+    def test_one_that_cannot_be_removed_keeps_no_other(self, run: Run, root: Path) -> None:
         stuck = root.with_name("3.0.0-0123456789ab")
         stuck.mkdir()
         (stuck / "pyvenv.cfg").touch()
@@ -184,24 +186,15 @@ class TestClean:
         assert (answer.exit_code, root.exists(), stuck.exists()) == (0, False, True)
         assert f"○ kept: environment {stuck.name}: {stuck}.lock: Is a directory" in answer.stdout
 
-    def test_other_names_of_an_image_stay(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        removed: list[str] = []
+    def test_other_names_of_an_image_stay(self, run: Run, images: tuple[list[SimpleNamespace], list[str]]) -> None:
         tags = ["registry/team/spark:3.5.9", "watermark-conformance/spark:3.5.9", "watermark-conformance/sparkling:1"]
-        images = SimpleNamespace(list=lambda name: [SimpleNamespace(tags=tags, attrs={})], remove=removed.append)
-        client = SimpleNamespace(client=SimpleNamespace(images=images))
-        monkeypatch.setattr("harness.runtimes.containers.daemon.connect", lambda: client)
+        images[0].append(SimpleNamespace(tags=tags, attrs={}))
         run("clean", "--images")
-        assert removed == ["watermark-conformance/spark:3.5.9"]
+        assert images[1] == ["watermark-conformance/spark:3.5.9"]
 
-    def test_images_go_too(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        removed: list[str] = []
-        image = SimpleNamespace(tags=["watermark-conformance/spark:3.5.9"], attrs={"Size": 900_000_000})
-        images = SimpleNamespace(list=lambda name: [image], remove=removed.append)
-        client = SimpleNamespace(client=SimpleNamespace(images=images))
-        monkeypatch.setattr("harness.runtimes.containers.daemon.connect", lambda: client)
+    def test_images_go_too(self, run: Run, images: tuple[list[SimpleNamespace], list[str]]) -> None:
+        images[0].append(SimpleNamespace(tags=["watermark-conformance/spark:3.5.9"], attrs={"Size": 900_000_000}))
         answer = run("clean", "--images")
-        assert answer.stdout.splitlines() == [
-            "✓ removed: image watermark-conformance/spark:3.5.9, 900 MB",
-            "900 MB of images removed",
-        ]
-        assert removed == ["watermark-conformance/spark:3.5.9"]
+        expected = ["✓ removed: image watermark-conformance/spark:3.5.9, 900 MB", "900 MB of images removed"]
+        assert answer.stdout.splitlines() == expected
+        assert images[1] == ["watermark-conformance/spark:3.5.9"]

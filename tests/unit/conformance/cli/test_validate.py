@@ -69,14 +69,8 @@ def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err) == (2, "")
     assert found["valid"] is False
     assert found["cases"] == ["good"]
-    assert found["problems"] == [
-        {
-            "path": str(folder / "bad.yaml"),
-            "line": 1,
-            "column": 1,
-            "message": "unknown key 'titel' in a case: did you mean 'title'?",
-        }
-    ]
+    place = {"path": str(folder / "bad.yaml"), "line": 1, "column": 1}
+    assert found["problems"] == [{**place, "message": "unknown key 'titel' in a case: did you mean 'title'?"}]
     assert found["coverage"] == []
 
 
@@ -145,11 +139,8 @@ def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> 
     code, out, err = run(capsys, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["warnings"] == []
-    assert [one["name"] for one in json.loads(out)["coverage"]] == [
-        "behaviours",
-        "founding statements",
-        "Spark's own tests",
-    ]
+    names = [one["name"] for one in json.loads(out)["coverage"]]
+    assert names == ["behaviours", "founding statements", "Spark's own tests"]
 
 
 def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> None:

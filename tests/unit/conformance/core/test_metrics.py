@@ -21,7 +21,6 @@ from conformance.core.versions import SparkVersion
 )
 def test_since_when(path: str, lacking: str, having: str) -> None:
     metric = missing(path, SparkVersion.parse(lacking))
-    assert metric is not None
     assert str(metric).endswith(f"is reported since {metric.since.line} ({metric.link})")
     assert missing(path, SparkVersion.parse(having)) is None
 

@@ -36,14 +36,8 @@ def test_the_path_of_a_jar_is_no_secret() -> None:
 
 def test_keys_are_those_that_spark_redacts() -> None:
     """The default of ``spark.redaction.regex``, core/src/main/scala/org/apache/spark/internal/config/package.scala."""
-    for key in (
-        "spark.hadoop.fs.s3a.secret.key",
-        "spark.ssl.keyPassword",
-        "x.TOKEN.y",
-        "fs.s3a.access.key",
-        "accesskey",
-    ):
-        assert is_secret(key)
+    assert is_secret("spark.hadoop.fs.s3a.secret.key")
+    assert all(map(is_secret, ("spark.ssl.keyPassword", "x.TOKEN.y", "fs.s3a.access.key", "accesskey")))
     assert is_secret("spark.executorEnv.X", "password=1")
     assert not is_secret("spark.sql.shuffle.partitions", "4")
 
@@ -69,12 +63,8 @@ def test_command_lines(line: str, shown: str) -> None:
 
 
 def test_secrets_are_removed_wherever_they_stand() -> None:
-    settings = {
-        "spark.a.password": 'pass"word',
-        "spark.b.token": "true",
-        "spark.c.secret": "12345678",
-        "spark.d": "plain",
-    }
+    settings = {"spark.a.password": 'pass"word', "spark.b.token": "true", "spark.c.secret": "12345678"}
+    settings["spark.d"] = "plain"
     without = without_secrets(secrets_of(settings, ["s3a://user:p%40ss-word@bucket"]))
     line = json.dumps({"message": 'pass"word at s3a://user:p@ss-word@bucket, p%40ss-word', "ok": True, "n": 12345678})
     assert json.loads(without(line)) == {"message": "… at s3a://…@bucket, …", "ok": True, "n": 12345678}

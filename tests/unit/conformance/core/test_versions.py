@@ -37,18 +37,10 @@ def test_a_version_or_the_newest_of_a_line(text, meant):
     assert of_known(text) == meant
 
 
-def test_a_name_goes_before_a_version_of_the_same_text():
+def test_a_name_goes_before_a_version_and_what_several_have_is_ambiguous():
     assert of_labelled("4.0.5") == ("4.0.5",)
-    assert of_labelled("spark-4.0.5") == ("spark-4.0.5",)
-
-
-def test_what_several_have_is_ambiguous():
-    assert of_labelled("3.5.9") == ("ours", "4.0.5", "other")
-    assert of_labelled("3.5") == ("ours", "4.0.5", "other")
-
-
-def test_a_column_without_a_version_is_of_no_line():
-    assert of_labelled("4.0") == ("spark-4.0.5",)
+    assert of_labelled("4.0") == of_labelled("spark-4.0.5") == ("spark-4.0.5",)
+    assert of_labelled("3.5.9") == of_labelled("3.5") == ("ours", "4.0.5", "other")
 
 
 @pytest.mark.parametrize("text", ["9" * 5_000, f"3.5.{'9' * 5_000}"])

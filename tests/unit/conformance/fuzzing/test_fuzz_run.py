@@ -32,8 +32,7 @@ class Quiet:
     def __init__(self):
         self.ready = 0
 
-    def engine_says(self, target, line):
-        pass
+    def engine_says(self, target, line): ...
 
     def engine_ready(self, target, identity, place):
         self.ready += 1

@@ -18,6 +18,11 @@ def changed(before: Observation | str, after: Observation | str, *entries: Diffe
     return behaviour_change(*answers, where)
 
 
+def told(before: Observation | str, after: Observation | str, *entries: Differs) -> tuple[str, str]:
+    change = changed(before, after, *entries)
+    return change.meaning, change.what
+
+
 @pytest.mark.parametrize(
     ("before", "after", "meaning", "what"),
     [
@@ -44,8 +49,7 @@ def changed(before: Observation | str, after: Observation | str, *entries: Diffe
     ],
 )
 def test_each_meaning(before, after, meaning: str, what: str) -> None:
-    change = changed(before, after)
-    assert (change.meaning, change.what) == (meaning, what)
+    assert told(before, after) == (meaning, what)
 
 
 THIRD = window("12:20", "12:30", 3)
@@ -76,8 +80,7 @@ def test_a_missing_row_is_only_later_if_state_keeps_as_many_rows_and_no_more_are
     rows, state: int, dropped: int, meaning: str, what: str
 ) -> None:
     after = answered(batch(0, *rows), batch(1, kind="no-data", state=(state,), dropped=dropped))
-    change = changed(BOTH, after)
-    assert (change.meaning, change.what) == (meaning, what)
+    assert told(BOTH, after) == (meaning, what)
 
 
 @pytest.mark.parametrize(
@@ -94,27 +97,20 @@ def test_an_added_row_is_only_earlier_if_state_kept_as_many_rows_and_no_fewer_ar
     state: int, dropped: int, meaning: str, what: str
 ) -> None:
     before = answered(batch(0), batch(1, kind="no-data", state=(state,), dropped=dropped))
-    change = changed(before, BOTH)
-    assert (change.meaning, change.what) == (meaning, what)
+    assert told(before, BOTH) == (meaning, what)
 
 
 def test_a_row_that_was_in_state_is_earlier_although_more_are_dropped() -> None:
     before = answered(batch(0), batch(1, kind="no-data", state=(3,)))
     after = answered(batch(0, a.FIRST, a.SECOND), batch(1, kind="no-data", dropped=1))
-    change = changed(before, after)
-    assert (change.meaning, change.what) == (
-        "timing",
-        "2 rows earlier: previously still in state when the case ends",
-    )
+    said = "2 rows earlier: previously still in state when the case ends"
+    assert told(before, after) == ("timing", said)
 
 
 def test_fewer_dropped_rows_do_not_explain_a_lost_one() -> None:
-    before = answered(batch(0, a.FIRST, a.SECOND, dropped=1))
-    change = changed(before, answered(batch(0, a.FIRST)))
-    assert (change.meaning, change.what) == ("rows", "1 of 2 rows is no longer emitted")
-    more = answered(batch(0, a.FIRST, a.SECOND, dropped=1))
-    change = changed(answered(batch(0, a.FIRST)), more)
-    assert (change.meaning, change.what) == ("rows", "1 more row than before")
+    both, first = answered(batch(0, a.FIRST, a.SECOND, dropped=1)), answered(batch(0, a.FIRST))
+    assert told(both, first) == ("rows", "1 of 2 rows is no longer emitted")
+    assert told(first, both) == ("rows", "1 more row than before")
 
 
 def test_state_is_that_of_all_operators_when_the_case_ends() -> None:
@@ -136,8 +132,7 @@ def test_state_is_that_of_all_operators_when_the_case_ends() -> None:
     ],
 )
 def test_where_the_same_rows_come(after, what: str) -> None:
-    found = changed(a.CALM, a.seen(*after))
-    assert (found.meaning, found.what) == ("timing", what)
+    assert told(a.CALM, a.seen(*after)) == ("timing", what)
 
 
 def test_of_equal_rows_the_first_is_compared_with_the_first() -> None:
@@ -148,45 +143,41 @@ def test_of_equal_rows_the_first_is_compared_with_the_first() -> None:
 
 def test_every_metric_that_differs_is_told() -> None:
     after = answered(batch(0, a.FIRST), batch(1, a.SECOND, kind="no-data", state=(3,), watermark=5, next_watermark=6))
-    change = changed(a.CALM, after)
-    assert (change.meaning, change.what) == ("metric", "same rows; differs in watermark, rows in state")
+    assert told(a.CALM, after) == ("metric", "same rows; differs in watermark, rows in state")
 
 
 def test_one_observation_is_not_compared() -> None:
     for answers in ((a.CALM, a.BROKEN), (a.BROKEN, a.CALM)):
-        found = changed(*answers)
-        assert (found.meaning, found.what) == ("metric", "no observation was recorded")
+        assert told(*answers) == ("metric", "no observation was recorded")
 
 
 def test_a_row_is_lost_and_not_in_state_if_nothing_ran() -> None:
-    found = changed(answered(batch(0, a.FIRST, state=(0,))), a.seen(step(1)))
-    assert (found.meaning, found.what) == ("rows", "1 of 1 row is no longer emitted")
+    before = answered(batch(0, a.FIRST, state=(0,)))
+    assert told(before, a.seen(step(1))) == ("rows", "1 of 1 row is no longer emitted")
 
 
 def test_a_case_ends_with_the_error_of_its_last_step() -> None:
     first = step(1, batch(0, a.FIRST))
     broke = step(2, error=a.FAILED.steps[0].error)
-    found = changed(a.seen(first, step(2, batch(1))), a.seen(first, broke))
-    assert (found.meaning, found.what) == ("refused", "fails while it runs: SparkException")
+    said = told(a.seen(first, step(2, batch(1))), a.seen(first, broke))
+    assert said == ("refused", "fails while it runs: SparkException")
 
 
 def test_two_failures_at_one_stage_differ_only_in_what_came_before() -> None:
     error = a.FAILED.steps[0].error
     answers = [a.seen(step(1, batch(0, a.FIRST, state=(state,)), error=error)) for state in (1, 2)]
-    found = changed(*answers)
-    assert (found.meaning, found.what) == ("metric", "same rows; differs in rows in state")
+    assert told(*answers) == ("metric", "same rows; differs in rows in state")
 
 
 def test_a_row_in_state_is_later_although_fewer_are_dropped() -> None:
-    before = a.seen(step(1, batch(0, a.FIRST, a.SECOND, dropped=1)))
-    found = changed(before, a.seen(step(1, batch(0, a.FIRST, state=(2,)))))
-    assert (found.meaning, found.what) == ("timing", "1 row later: still in state when the case ends")
+    before, after = answered(batch(0, a.FIRST, a.SECOND, dropped=1)), answered(batch(0, a.FIRST, state=(2,)))
+    assert told(before, after) == ("timing", "1 row later: still in state when the case ends")
 
 
 @pytest.mark.parametrize("stage", ["analysis", "start"])
 def test_what_was_refused_says_at_which_stage(stage: str) -> None:
-    found = changed(a.seen(failed(1, "AnalysisException", stage=stage)), a.CALM)
-    assert (found.meaning, found.what) == ("accepted", f"runs; it was refused at {stage} (AnalysisException) before")
+    said = told(a.seen(failed(1, "AnalysisException", stage=stage)), a.CALM)
+    assert said == ("accepted", f"runs; it was refused at {stage} (AnalysisException) before")
 
 
 FAILED_LATER_ONLY_FULLER = a.seen(step(1, batch(0, a.FIRST, state=(7,)), error=a.FAILED.steps[0].error))
@@ -296,5 +287,4 @@ class TestContrast:
     ],
 )
 def test_a_feature_that_did_not_exist_was_not_refused(after, meaning: str, what: str) -> None:
-    found = changed(a.REFUSED, after, ABSENT)
-    assert (found.meaning, found.what) == (meaning, what)
+    assert told(a.REFUSED, after, ABSENT) == (meaning, what)

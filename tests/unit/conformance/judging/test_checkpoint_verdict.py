@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError, Written
+from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError, StepSeen, Written
 from conformance.judging.checkpoint_verdict import Reference, Restarted, is_named, judge_crash, resumed_at
 from tests.support import observations
 from tests.support.observations import COLUMNS, step, window
@@ -92,13 +92,16 @@ def test_a_named_error_says_what_is_wrong(error, named):
 ERROR = ErrorSeen(stage="run", classes=("STATE_STORE_GONE",), message="it is gone")
 
 
+def after_a_step(*steps: StepSeen) -> Observation:
+    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), *steps))
+
+
 def resumed(total: int = 1, **keys: object) -> Observation:
-    steps = (step(1, observations.batch(0)), step(2, observations.batch(1, window("12:00", "12:10", total), **keys)))
-    return Observation.of("case", COLUMNS, steps)
+    return after_a_step(step(2, observations.batch(1, window("12:00", "12:10", total), **keys)))
 
 
-def refused() -> Observation:
-    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=ERROR)))
+def refused(error: ErrorSeen = ERROR) -> Observation:
+    return after_a_step(step(2, error=error))
 
 
 MISTAKE = ErrorSeen(
@@ -109,22 +112,8 @@ MISTAKE = ErrorSeen(
 )
 
 
-def failed_later(error: ErrorSeen = ERROR) -> Observation:
-    steps = (
-        step(1, observations.batch(0)),
-        step(2, observations.batch(1, window("12:00", "12:10", 1))),
-        step(3, error=error),
-    )
-    return Observation.of("case", COLUMNS, steps)
-
-
-def with_a_mistake() -> Observation:
-    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=MISTAKE)))
-
-
-def unclear() -> Observation:
-    error = failed("StreamingQueryException", "EOFException", message="Stream ended")
-    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
+FAILED_LATER = after_a_step(step(2, observations.batch(1, window("12:00", "12:10", 1))), step(3, error=ERROR))
+UNCLEAR = refused(failed("StreamingQueryException", "EOFException", message="Stream ended"))
 
 
 @pytest.mark.parametrize(
@@ -136,11 +125,11 @@ def unclear() -> Observation:
         (resumed(), resumed(state=(7,)), "resumed", 1),
         (resumed(), refused(), "refused", None),
         (None, refused(), "refused", None),
-        (resumed(), unclear(), "unclear", None),
-        (resumed(), failed_later(), "fails later", 1),
-        (resumed(), with_a_mistake(), "fails later", None),
+        (resumed(), UNCLEAR, "unclear", None),
+        (resumed(), FAILED_LATER, "fails later", 1),
+        (resumed(), refused(MISTAKE), "fails later", None),
         (resumed(), None, "no answer", None),
-        (None, Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2))), "no answer", None),
+        (None, after_a_step(step(2)), "no answer", None),
     ],
 )
 def test_a_checkpoint_that_another_version_resumed(restarted, seen, outcome, batch):
@@ -164,7 +153,7 @@ def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
         (refused(), step(1, error=ERROR), "fails later"),
         (refused(), step(1, error=failed("DIVIDE_BY_ZERO")), "refused"),
         (refused(), step(1), "refused"),
-        (unclear(), unclear().steps[1], "unclear"),
+        (UNCLEAR, UNCLEAR.steps[1], "unclear"),
     ],
 )
 def test_an_error_that_the_whole_query_has_there_too_is_no_refusal(seen, whole, outcome):
@@ -173,14 +162,13 @@ def test_an_error_that_the_whole_query_has_there_too_is_no_refusal(seen, whole, 
 
 
 def test_the_last_micro_batch_may_be_of_any_step_after_the_cut():
-    steps = (step(1, observations.batch(0)), step(2, observations.batch(1)), step(3, observations.batch(2)), step(4))
-    assert resumed_at(2, Observation.of("case", COLUMNS, steps)).batch == 2
+    steps = step(2, observations.batch(1)), step(3, observations.batch(2)), step(4)
+    assert resumed_at(2, after_a_step(*steps)).batch == 2
 
 
 def test_why_is_one_line():
     error = failed("StreamingQueryException", message="  The state is gone.\nat line 7")
-    seen = Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
-    assert resumed_at(2, seen).why == "The state is gone."
+    assert resumed_at(2, refused(error)).why == "The state is gone."
     assert resumed_at(2, None, reason="the engine was lost").why == "the engine was lost"
 
 

@@ -8,7 +8,8 @@ from conformance.judging.verdict import Verdict, combine, judge, no_answer
 from tests.support.observations import NEWEST, OLD, batch, case, expect, observed, step, window
 
 CASE = case(expect(rows=[["12:00", "12:10", 1]]))
-RIGHT = judge(CASE, NEWEST, observed(step(1, batch(0, window("12:00", "12:10", 1)))))
+ANSWER = observed(step(1, batch(0, window("12:00", "12:10", 1))))
+RIGHT = judge(CASE, NEWEST, ANSWER)
 WRONG = judge(CASE, NEWEST, observed(step(1, batch(0, window("12:00", "12:10", 2)))))
 OTHERWISE = judge(CASE, NEWEST, observed(step(1, batch(0, window("12:00", "12:10", 1), state=(9,)))))
 
@@ -55,8 +56,7 @@ def test_the_text_shows_every_run() -> None:
 
 
 def test_runs_of_different_cells_cannot_be_combined() -> None:
-    other = judge(CASE, OLD, observed(step(1, batch(0, window("12:00", "12:10", 1)))))
     with pytest.raises(ValueError, match="several cells"):
-        combine([RIGHT, other])
+        combine([RIGHT, judge(CASE, OLD, ANSWER)])
     with pytest.raises(ValueError, match="no verdicts"):
         combine([])

@@ -132,21 +132,23 @@ def test_a_finding_is_its_data_and_survives_json() -> None:
     assert finding.describe() == "step 1 (f/c.yaml), micro-batch 7\n  state: expected [1, 2], observed [1]\n    so"
 
 
-def test_a_plan_is_cut() -> None:
-    plan = "\n".join(f"line {number}" for number in range(14))
+def of_a_plan(plan: str) -> list[str]:
+    """The lines of what is said of this plan."""
     seen = observed(step(1, plan=plan))
     (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
-    lines = list(finding.body())
+    return list(finding.body())
+
+
+def test_a_plan_is_cut() -> None:
+    lines = of_a_plan("\n".join(f"line {number}" for number in range(14)))
     assert lines[:2] == ["plan: /Save$/ is not found in the plan:", "  line 0"]
     assert lines[-2:] == ["  line 11", "  … 2 more lines"]
 
 
 @pytest.mark.parametrize(("lines", "last"), [(12, "  line 11"), (13, "  … 1 more line"), (15, "  … 3 more lines")])
 def test_a_plan_of_twelve_lines_is_shown_whole(lines: int, last: str) -> None:
-    seen = observed(step(1, plan="\n".join(f"line {number}" for number in range(lines))))
-    (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
-    assert list(finding.body())[-1] == last
-    assert list(finding.body())[12] == "  line 11"
+    shown = of_a_plan("\n".join(f"line {number}" for number in range(lines)))
+    assert (shown[12], shown[-1]) == ("  line 11", last)
 
 
 @pytest.mark.parametrize(("length", "whole"), [(71, True), (72, True), (73, False)])
@@ -170,9 +172,7 @@ def test_many_rows_are_not_paired_and_few_are() -> None:
 
 @pytest.mark.parametrize(("length", "shown"), [(110, "x" * 110), (111, "x" * 109 + "…")])
 def test_a_long_line_is_cut_at_its_width(length: int, shown: str) -> None:
-    seen = observed(step(1, plan="x" * length))
-    (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
-    assert list(finding.body())[1] == f"  {shown}"
+    assert of_a_plan("x" * length)[1] == f"  {shown}"
 
 
 def test_only_a_flaky_verdict_lists_its_runs() -> None:

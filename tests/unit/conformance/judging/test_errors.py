@@ -41,21 +41,27 @@ def test_class_message_and_stage(error: dict[str, Any], mismatches: tuple[str, .
     assert finding.mismatches == mismatches
 
 
+QUALIFIED = "Traceback: Py4JError: java.lang.IllegalStateException: Spark failed at org.apache.spark.StateStore$Missing"
+IN_BRACKETS = "[STREAM_FAILED] Query [ID = 0195e4b0] ended: [UNSUPPORTED_FEATURE.STATE_STORE] not here"
+"""As an error comes through Connect."""
+
+
 @pytest.mark.parametrize(
-    ("name", "matches"),
+    ("message", "name", "matches"),
     [
-        ("IllegalStateException", True),
-        ("java.lang.IllegalStateException", True),
-        ("StateStore$Missing", False),
-        ("Missing", True),
-        ("Illegal", False),
-        ("Spark", False),
+        (QUALIFIED, "IllegalStateException", True),
+        (QUALIFIED, "java.lang.IllegalStateException", True),
+        (QUALIFIED, "StateStore$Missing", False),
+        (QUALIFIED, "Missing", True),
+        (QUALIFIED, "Illegal", False),
+        (QUALIFIED, "Spark", False),
+        (IN_BRACKETS, "STREAM_FAILED", True),
+        (IN_BRACKETS, "UNSUPPORTED_FEATURE.STATE_STORE", True),
+        (IN_BRACKETS, "UNSUPPORTED_FEATURE", False),
+        (IN_BRACKETS, "ID", False),
     ],
 )
-def test_a_qualified_name_in_the_text_counts(name: str, matches: bool) -> None:
-    message = (
-        "Traceback: Py4JError: java.lang.IllegalStateException: Spark failed at org.apache.spark.StateStore$Missing"
-    )
+def test_a_qualified_name_or_a_condition_in_brackets_in_the_text_counts(message: str, name: str, matches: bool) -> None:
     verdict = judge(case(expect(error={"class": [name]})), NEWEST, observed(failed(1, "Error", message=message)))
     assert (verdict.status == "conforms") is matches
 
@@ -114,14 +120,3 @@ def test_an_observation_that_continues_after_an_error_is_broken() -> None:
 def test_earlier_findings_are_kept_beside_the_error() -> None:
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), failed(2, "X"))
     assert [finding.aspect for finding in judge(case(None, None), NEWEST, seen).findings] == ["rows", "error"]
-
-
-@pytest.mark.parametrize(
-    ("name", "matches"),
-    [("STREAM_FAILED", True), ("UNSUPPORTED_FEATURE.STATE_STORE", True), ("UNSUPPORTED_FEATURE", False), ("ID", False)],
-)
-def test_a_condition_in_brackets_counts(name: str, matches: bool) -> None:
-    """As an error comes through Connect."""
-    message = "[STREAM_FAILED] Query [ID = 0195e4b0] ended: [UNSUPPORTED_FEATURE.STATE_STORE] not here"
-    verdict = judge(case(expect(error={"class": [name]})), NEWEST, observed(failed(1, "Error", message=message)))
-    assert (verdict.status == "conforms") is matches

@@ -20,35 +20,25 @@ def error_case(**expected):
     return case(expect(error=expected))
 
 
-def test_a_cell_whose_pattern_takes_for_ever_is_broken_and_says_why(monkeypatch):
-    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
-    seen = observed(failed(1, "SparkException", stage="run", message="a" * 60 + "!"))
-    verdict = judge(error_case(message="(a|aa)+$"), V359, seen)
-    assert verdict.status == "broken"
-    assert "'(a|aa)+$' takes longer than 0.2 s" in verdict.notes[0]
-
-
 SLOW = ExpectedError(message="(a|aa)+$")
-
-
 MESSAGE = "a" * 60 + "!"
 
 
-def is_broken(verdict):
-    return verdict.status == "broken" and "takes longer than 0.2 s" in verdict.notes[0]
-
-
-def test_the_pattern_of_a_missing_feature_ends_no_run(monkeypatch):
+def test_a_cell_whose_pattern_takes_for_ever_is_broken_and_says_why(monkeypatch):
+    """Also the pattern of a missing feature, and that of a refused checkpoint."""
     monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
-    of = case(expect(), differs=(differs("<4", unsupported="it is missing", link="SPARK-1", error=SLOW),))
-    assert is_broken(judge(of, V359, observed(failed(1, "AnalysisException", stage="start", message=MESSAGE))))
-
-
-def test_the_pattern_of_a_refused_checkpoint_ends_no_run(monkeypatch):
-    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
-    of = case(expect(), expect(), upgrades=(Upgrade(because="it is so", link="SPARK-1", error=SLOW),))
-    seen = observed(step(1, batch(0)), failed(2, "SparkException", stage="run", message=MESSAGE))
-    assert is_broken(judge_upgrade(CheckpointHandoff(of, 2), VersionPair(V359, NEWEST), seen))
+    fails = observed(failed(1, "SparkException", stage="run", message=MESSAGE))
+    lacking = case(expect(), differs=(differs("<4", unsupported="it is missing", link="SPARK-1", error=SLOW),))
+    rejected = observed(failed(1, "AnalysisException", stage="start", message=MESSAGE))
+    refusing = case(expect(), expect(), upgrades=(Upgrade(because="it is so", link="SPARK-1", error=SLOW),))
+    refused = observed(step(1, batch(0)), failed(2, "SparkException", stage="run", message=MESSAGE))
+    for verdict in (
+        judge(error_case(message="(a|aa)+$"), V359, fails),
+        judge(lacking, V359, rejected),
+        judge_upgrade(CheckpointHandoff(refusing, 2), VersionPair(V359, NEWEST), refused),
+    ):
+        assert verdict.status == "broken"
+        assert "'(a|aa)+$' takes longer than 0.2 s" in verdict.notes[0]
 
 
 @pytest.mark.parametrize("text", ["a." * 200_000, "a" * 400_000, "A" * 400_000, "[A_" * 150_000, "a.B$" * 100_000])

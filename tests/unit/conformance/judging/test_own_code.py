@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.core.case import Upgrade
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
@@ -32,20 +34,14 @@ def test_it_is_broken_with_the_line_the_traceback_and_the_output():
 
 def test_of_long_output_the_end_is_shown():
     many = MISTAKE.model_copy(update={"printed": "".join(f"line {number}\n" for number in range(50)), "traceback": ""})
-    assert many.evidence() == (
-        "it printed 30 lines before",
-        *(f"it printed: line {number}" for number in range(30, 50)),
-    )
+    expected = ("it printed 30 lines before", *(f"it printed: line {number}" for number in range(30, 50)))
+    assert many.evidence() == expected
 
 
-def test_also_where_the_case_expects_another_error():
-    wanted = expect(error={"class": ("AnalysisException",)})
-    assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == "broken"
-
-
-def test_an_error_that_the_case_expects_is_as_expected():
-    wanted = expect(error={"class": ("KeyError",)})
-    assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == "conforms"
+@pytest.mark.parametrize(("name", "status"), [("AnalysisException", "broken"), ("KeyError", "conforms")])
+def test_only_an_error_that_the_case_expects_is_as_expected(name, status):
+    wanted = expect(error={"class": (name,)})
+    assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == status
 
 
 def test_a_feature_that_is_missing_is_unsupported_and_any_other_mistake_broken():

@@ -28,30 +28,9 @@ def plain(path: Path) -> Any:
 CONTENTS = [plain(path) for path in sorted((HERE / "valid").glob("*.yaml"))]
 SCRAPS: st.SearchStrategy[Any] = st.sampled_from(
     [
-        None,
-        True,
-        0,
-        -1,
-        3,
-        1.5,
-        10**399,
-        "",
-        "x",
-        "12:00",
-        "once",
-        "events",
-        [],
-        {},
-        [[]],
-        [{}],
-        {"x": []},
-        [1, "a"],
-        {"start": {}},
-        {"idle": {}},
-        {"from": "events"},
-        {"error": None},
-        {"error": {"class": "X"}},
-        {4: {"rows": []}},
+        *(None, True, 0, -1, 3, 1.5, 10**399, "", "x", "12:00", "once", "events"),
+        *([], {}, [[]], [{}], {"x": []}, [1, "a"], {"start": {}}, {"idle": {}}, {"from": "events"}),
+        *({"error": None}, {"error": {"class": "X"}}, {4: {"rows": []}}),
     ]
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.core.case import Case
 from conformance.core.spark_types import parse_type
 from conformance.language import case_from
 from conformance.language.sql_expression import (
@@ -78,6 +79,11 @@ STATEMENTS = (
 )
 
 
+def case_with(streams: dict[str, str], *operations: dict[str, object], step: dict[str, object] | None = None) -> Case:
+    query = [{"from": next(iter(streams))}, *operations]
+    return case_from({"title": "x", "streams": streams, "query": query, "steps": [step or {"idle": {}}]}, "x")
+
+
 @pytest.mark.parametrize("text", [*RIGHT, *EXPRESSIONS])
 def test_no_right_expression_is_called_wrong(text: str) -> None:
     assert list(syntax_mistakes(text, alias=True)) == []
@@ -86,18 +92,13 @@ def test_no_right_expression_is_called_wrong(text: str) -> None:
 
 @pytest.mark.parametrize("text", RIGHT)
 def test_no_column_of_a_right_expression_is_unknown(text: str) -> None:
-    case_from(
-        {"title": "x", "streams": {"r": STREAM}, "query": [{"from": "r"}, {"select": [text]}], "steps": [{"idle": {}}]},
-        "x",
-    )
+    case_with({"r": STREAM}, {"select": [text]})
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_no_right_statement_is_called_wrong(text: str) -> None:
     assert list(syntax_mistakes(text, alias=False, statement=True)) == []
-    query = [{"from": "r"}, {"sql": text, "as": "e"}]
-    streams = {"r": f"{STREAM}, x INT, x_a INT, id INT, `update` INT"}
-    case_from({"title": "x", "streams": streams, "query": query, "steps": [{"idle": {}}]}, "x")
+    case_with({"r": f"{STREAM}, x INT, x_a INT, id INT, `update` INT"}, {"sql": text, "as": "e"})
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,7 @@ def test_the_columns_that_an_expression_makes(text: str, columns: list[tuple[str
     "text", ["CREATE TABLE made AS SELECT 1 AS n", "SELECT * FROM e TABLESAMPLE (5 PERCENT) REPEATABLE (2) x"]
 )
 def test_a_statement_that_needs_permission_may_be_of_any_kind(text: str) -> None:
-    query = [{"from": "r"}, {"sql": text, "as": "e"}]
-    written = {"title": "x", "streams": {"r": "a INT"}, "query": query, "steps": [{"idle": {}}]}
-    assert case_from(written, "x").needs_code
+    assert case_with({"r": "a INT"}, {"sql": text, "as": "e"}).needs_code
 
 
 def test_the_columns_that_an_expression_reads() -> None:
@@ -176,5 +175,5 @@ def test_the_columns_that_an_expression_reads() -> None:
 def test_a_query_that_the_case_expects_to_be_refused_is_not_checked() -> None:
     """Such cases ask what Spark says."""
     step = {"start": {}, "expect": {"error": {"class": "X"}}}
-    query = [{"from": "e"}, {"withWatermark": ["t", "10 minuts"]}, {"select": ["nothing"]}, {"where": "n >"}]
-    case_from({"title": "x", "streams": {"e": "t TIMESTAMP"}, "query": query, "steps": [step]}, "x")
+    query = {"withWatermark": ["t", "10 minuts"]}, {"select": ["nothing"]}, {"where": "n >"}
+    case_with({"e": "t TIMESTAMP"}, *query, step=step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from conformance.core.case import Add, Backlog, Case, Restart
-from conformance.language import InvalidCase, read_any
+from conformance.language import InvalidCase, read_case
 from conformance.language.reader import case_from
 
 STREAM = "order_time TIMESTAMP, who STRING, amount INT, price DECIMAL(9,2), paid BOOLEAN"
@@ -27,20 +26,8 @@ ROWS = [
 def read(folder: Path, step: str = "add: {orders: {file: day1.jsonl}}", stream: str = STREAM) -> Case:
     (folder / "cases").mkdir(exist_ok=True)
     path = folder / "cases" / "x.yaml"
-    path.write_text(
-        textwrap.dedent(
-            f"""\
-            title: x
-            streams: {{orders: "{stream}"}}
-            query: [{{from: orders}}]
-            steps:
-              - {step}
-            """
-        )
-    )
-    (case,) = read_any(path, "x")
-    assert isinstance(case, Case)
-    return case
+    path.write_text(f'title: x\nstreams: {{orders: "{stream}"}}\nquery: [{{from: orders}}]\nsteps:\n  - {step}\n')
+    return read_case(path, "x")
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -69,19 +56,14 @@ def test_parquet_is_read_with_pyarrow(tmp_path: Path, monkeypatch: pytest.Monkey
     action = read(tmp_path, "add: {orders: {file: day1.parquet}}").steps[0].action
     assert isinstance(action, Add)
     (row,) = action.streams["orders"].partitions[0]
-    assert row == {
-        "order_time": "1970-01-01T12:01:00+00:00",
-        "who": None,
-        "amount": 1,
-        "price": Decimal("1.50"),
-        "paid": None,
-    }
+    of_the_file = {"order_time": "1970-01-01T12:01:00+00:00", "amount": 1, "price": Decimal("1.50")}
+    assert row == {**of_the_file, "who": None, "paid": None}
 
 
 def test_without_pyarrow_parquet_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     write(tmp_path, "day1.parquet", "")
-    assert "reading Parquet needs pyarrow" in problem(tmp_path, "add: {orders: {file: day1.parquet}}")
+    assert "reading Parquet needs pyarrow" in problem(tmp_path, "day1.parquet")
 
 
 def test_a_backlog_and_a_kill_take_them_too(tmp_path: Path) -> None:
@@ -101,9 +83,9 @@ def test_another_content_is_another_case(tmp_path: Path) -> None:
     assert read(tmp_path).digest != before
 
 
-def problem(folder: Path, step: str = "add: {orders: {file: day1.jsonl}}") -> str:
+def problem(folder: Path, file: str = "day1.jsonl") -> str:
     with pytest.raises(InvalidCase) as caught:
-        read(folder, step)
+        read(folder, f"add: {{orders: {{file: {file}}}}}")
     (found,) = caught.value.problems
     assert found.line == 5
     return found.message
@@ -129,15 +111,12 @@ def test_what_is_wrong_in_a_file_names_its_line(tmp_path: Path, text: str, messa
 
 def test_a_csv_file_with_a_missing_field_names_its_line(tmp_path: Path) -> None:
     write(tmp_path, "day1.csv", "order_time,amount\n12:00\n")
-    said = problem(tmp_path, "add: {orders: {file: day1.csv}}")
-    assert said == "day1.csv: line 2: not as many fields as the first line"
+    assert problem(tmp_path, "day1.csv") == "day1.csv: line 2: not as many fields as the first line"
 
 
 def test_a_file_that_is_not_there_or_of_another_kind(tmp_path: Path) -> None:
     assert problem(tmp_path) == "there is no file 'day1.jsonl' in the folder of the case"
-    assert "expected a file ending in .jsonl, .json, .csv, .parquet" in problem(
-        tmp_path, "add: {orders: {file: rows.txt}}"
-    )
+    assert "expected a file ending in .jsonl, .json, .csv, .parquet" in problem(tmp_path, "rows.txt")
 
 
 @pytest.mark.parametrize("name", ["../secret.jsonl", "/etc/passwd.jsonl", "link.jsonl", "folder/secret.jsonl"])
@@ -147,18 +126,10 @@ def test_no_file_of_elsewhere_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.jsonl").write_text("hush")
     (tmp_path / "cases" / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
     (tmp_path / "cases" / "folder").symlink_to(tmp_path)
-    said = problem(tmp_path, f"add: {{orders: {{file: {name}}}}}")
-    assert said == f"{name!r} is not a file in the folder of the case or below it"
+    assert problem(tmp_path, name) == f"{name!r} is not a file in the folder of the case or below it"
 
 
 def test_a_case_that_is_no_file_has_none() -> None:
+    steps = [{"add": {"a": {"file": "x.jsonl"}}}]
     with pytest.raises(InvalidCase, match="rows from a file stand alone"):
-        case_from(
-            {
-                "title": "x",
-                "streams": {"a": "n INT"},
-                "query": [{"from": "a"}],
-                "steps": [{"add": {"a": {"file": "x.jsonl"}}}],
-            },
-            "x",
-        )
+        case_from({"title": "x", "streams": {"a": "n INT"}, "query": [{"from": "a"}], "steps": steps}, "x")

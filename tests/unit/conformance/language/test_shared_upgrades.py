@@ -76,39 +76,27 @@ def test_digests_do_not_change(tmp_path: Path) -> None:
 def test_an_entry_may_give_other_results_and_speak_of_one_interface(tmp_path: Path) -> None:
     (case,) = (one for one in suite(tmp_path, OTHERWISE).cases if one.id == "f/a")
     entry = case.upgrade_between(BEFORE, AFTER, 2, ("classic", "connect"))
-    assert entry is not None
     assert (entry.because, entry.steps[2].watermark) == ("of the order", "11:00")
     assert case.upgrade_between(BEFORE, AFTER, 2) is None
     assert case.upgrade_between(BEFORE, AFTER, 2, ("connect", "connect")) is None
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("shared", "change", "message"),
     [
-        (("resumedBy: connect", "resumedBy: classics"), "unknown interface 'classics': did you mean 'classic'"),
-        (("  steps: {2:", "  steps: {idle:"), '"idle" is not the number of a step'),
-        (('  steps: {2: {watermark: "11:00"}}\n', ""), "needs one of refused, steps"),
+        (OTHERWISE, ("By: connect", "By: classics"), "unknown interface 'classics': did you mean 'classic'"),
+        (OTHERWISE, ("  steps: {2:", "  steps: {idle:"), '"idle" is not the number of a step'),
+        (OTHERWISE, ('  steps: {2: {watermark: "11:00"}}\n', ""), "needs one of refused, steps"),
+        (SHARED, ("  refused", "  refusd"), "unknown key 'refusd'"),
+        (SHARED, ("  link: SPARK-26154\n", ""), "needs the key `link`"),
+        (SHARED, ('from: "<3.0"', 'from: "3.x.y"'), "3.x.y"),
+        (SHARED, ("  cases: [f/a, f/b.two]\n", ""), "needs the key `cases`"),
     ],
 )
-def test_a_mistake_in_such_an_entry_is_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    assert change[0] in OTHERWISE
-    with pytest.raises(InvalidCase, match=message):
-        suite(tmp_path, OTHERWISE.replace(*change)).raise_for_problems()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("  refused", "  refusd"), "unknown key 'refusd'"),
-        (("  link: SPARK-26154\n", ""), "needs the key `link`"),
-        (('from: "<3.0"', 'from: "3.x.y"'), "3.x.y"),
-        (("  cases: [f/a, f/b.two]\n", ""), "needs the key `cases`"),
-    ],
-)
-def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], message: str) -> None:
-    assert change[0] in SHARED
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, shared: str, change: tuple[str, str], message: str) -> None:
+    assert change[0] in shared
     with pytest.raises(InvalidCase, match=message) as raised:
-        suite(tmp_path, SHARED.replace(*change)).raise_for_problems()
+        suite(tmp_path, shared.replace(*change)).raise_for_problems()
     assert all(problem.path.name == "upgrades.yaml" and problem.line for problem in raised.value.problems)
 
 

@@ -93,17 +93,10 @@ def test_an_outer_join_needs_a_lower_bound_for_the_side_that_it_preserves(how, o
     assert name == ("outer join without bound" if refused else None)
 
 
-@pytest.mark.parametrize(
-    ("version", "mode", "name"),
-    [
-        ("4.3.0", "append", None),
-        ("4.3.0", "update", None),
-        ("4.3.0", "complete", None),
-    ],
-)
-def test_a_windowed_aggregation_runs_in_every_mode(version, mode, name) -> None:
-    queries = Queries(version)
-    assert refusal(queries.windowed(queries.stream()), mode) == name
+@pytest.mark.parametrize("mode", ["append", "update", "complete"])
+def test_a_windowed_aggregation_runs_in_every_mode(mode) -> None:
+    queries = Queries("4.3.0")
+    assert refusal(queries.windowed(queries.stream()), mode) is None
 
 
 def test_append_mode_needs_an_event_time_among_the_keys_of_the_topmost_aggregation() -> None:
@@ -148,20 +141,12 @@ def test_an_aggregation_above_another(version, mode, name) -> None:
     assert refusal(above, mode, check_correctness=False) == unchecked
 
 
-@pytest.mark.parametrize(
-    ("version", "names"),
-    [
-        ("3.0.3", {"inner": None, "leftOuter": None}),
-        ("3.1.3", {"inner": None, "leftOuter": "stateful after outer join"}),
-        ("3.3.4", {"inner": None, "leftOuter": "stateful after outer join"}),
-        ("3.4.4", {"inner": None, "leftOuter": None}),
-        ("4.3.0", {"inner": None, "leftOuter": None}),
-    ],
-)
-def test_an_aggregation_above_a_join(version, names) -> None:
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.3", "3.3.4", "3.4.4", "4.3.0"])
+def test_an_aggregation_above_a_join(version) -> None:
     queries = Queries(version)
-    for how, name in names.items():
-        assert refusal(queries.windowed(queries.joined(how)), "append") == name
+    assert refusal(queries.windowed(queries.joined("inner")), "append") is None
+    name = "stateful after outer join" if version in ("3.1.3", "3.3.4") else None
+    assert refusal(queries.windowed(queries.joined("leftOuter")), "append") == name
 
 
 @pytest.mark.parametrize(

@@ -123,10 +123,8 @@ def test_a_gap_of_months_has_no_length():
 
 def test_a_text_that_is_no_gap_makes_no_session():
     frame = watermarked().group_by(["session_window(t, s)", "n"], ["count(*) AS c"]).select("n", "c")
-    assert played(frame, [(5, 7, "1 second"), (5, 8, "no gap"), (5, 9, None)], [(60, 1, "1 second")]) == (
-        [[], [(7, 1)]],
-        50,
-    )
+    expected = ([[], [(7, 1)]], 50)
+    assert played(frame, [(5, 7, "1 second"), (5, 8, "no gap"), (5, 9, None)], [(60, 1, "1 second")]) == expected
 
 
 def test_several_windows_at_once_are_not_predicted_and_the_same_twice_are_one():

@@ -26,18 +26,6 @@ def started(version, mode, query=lambda rules: stream(rules)):
     return Query(query(rules).plan, settings, ModelCheckpoint(), rules)
 
 
-def aggregation(rules):
-    return stream(rules).group_by(["t"], ["count(*)"])
-
-
-def deduplication(rules):
-    return stream(rules).drop_duplicates("t")
-
-
-def deduplication_within_the_watermark(rules):
-    return stream(rules).drop_duplicates("t", within_watermark=True)
-
-
 @pytest.mark.parametrize("version", ["3.0.3", "4.1.4"])
 def test_pyspark_had_no_such_trigger_before_4_2(version):
     with pytest.raises(Refused, match="unexpected keyword argument 'realTime'") as refused:
@@ -53,14 +41,19 @@ def test_only_the_update_mode_runs_in_real_time(version):
         started(version, "update")
 
 
-@pytest.mark.parametrize("query", [aggregation, deduplication])
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda rules: stream(rules).group_by(["t"], ["count(*)"]),
+        lambda rules: stream(rules).drop_duplicates("t"),
+    ],
+    ids=["aggregation", "deduplication"],
+)
 def test_state_in_real_time_arrived_in_4_3(query):
     with pytest.raises(Refused, match=r"Aggregate|Deduplicate") as refused:
         started("4.2.1", "update", query)
-    assert (refused.value.stage, refused.value.classes[0].split(".")[-1]) == (
-        "run",
-        "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
-    )
+    assert refused.value.stage == "run"
+    assert refused.value.classes[0].endswith(".OPERATOR_OR_SINK_NOT_IN_ALLOWLIST")
     with pytest.raises(Unpredictable, match="real-time mode"):
         started("4.3.0", "update", query)
 
@@ -68,7 +61,7 @@ def test_state_in_real_time_arrived_in_4_3(query):
 @pytest.mark.parametrize("version", ["4.2.1", "4.3.0"])
 def test_a_deduplication_within_the_watermark_does_not_run_in_real_time(version):
     with pytest.raises(Refused, match="StreamingDeduplicateWithinWatermarkExec"):
-        started(version, "update", deduplication_within_the_watermark)
+        started(version, "update", lambda rules: stream(rules).drop_duplicates("t", within_watermark=True))
 
 
 def test_files_cannot_wait_for_rows():

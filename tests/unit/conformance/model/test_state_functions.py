@@ -22,6 +22,10 @@ from tests.support.group_functions import (
 )
 
 
+def counted(frame, *keys):
+    return frame.group_by([*keys] or ["key"], ["count(*) AS n"])
+
+
 def ddl(columns):
     return ", ".join(f"{name} {str(kind).upper()}" for name, kind in columns)
 
@@ -133,12 +137,8 @@ def test_late_rows_are_dropped_only_with_an_event_time_timeout() -> None:
 
 
 def test_two_null_event_times_reach_the_function() -> None:
-    assert emitted(started(function("count_rows")), [(20, "a")], [(21, "a")], [(None, "a"), (None, "b")]) == [
-        ("a", 1),
-        ("a", 2),
-        ("a", 3),
-        ("b", 1),
-    ]
+    expected = [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
+    assert emitted(started(function("count_rows")), [(20, "a")], [(21, "a")], [(None, "a"), (None, "b")]) == expected
 
 
 @pytest.mark.parametrize(("version", "lost"), [("3.4.0", True), ("3.4.1", True), ("3.4.2", False), ("3.5.0", False)])
@@ -188,23 +188,15 @@ def test_an_operator_is_named_after_its_function() -> None:
             "append",
             "several state functions",
         ),
+        (function("count_rows", frame=events(delay=NO_WATERMARK)), "append", "event-time timeout without watermark"),
         (
-            function("count_rows", frame=events(delay=NO_WATERMARK)),
-            "append",
-            "event-time timeout without watermark",
-        ),
-        (
-            function("count_rows", mode="update", timeout="NoTimeout").group_by(["key"], ["count(*) AS n"]),
+            counted(function("count_rows", mode="update", timeout="NoTimeout")),
             "update",
             "update function with an aggregation",
         ),
-        (function("count_rows").group_by(["key"], ["count(*) AS n"]), "append", "append without watermark"),
-        (
-            function("count_rows").group_by(["key"], ["count(*) AS n"]),
-            "update",
-            "stateful after event-time timeout",
-        ),
-        (processor("number_rows").group_by(["key"], ["count(*) AS n"]), "append", "append without watermark"),
+        (counted(function("count_rows")), "append", "append without watermark"),
+        (counted(function("count_rows")), "update", "stateful after event-time timeout"),
+        (counted(processor("number_rows")), "append", "append without watermark"),
     ],
 )
 def test_what_is_refused_at_the_start(frame, mode, name) -> None:
@@ -219,20 +211,8 @@ def test_what_is_refused_at_the_start(frame, mode, name) -> None:
         (function("count_rows", timeout="ProcessingTimeTimeout"), "append", "default", {}, "without end"),
         (processor("number_rows", time_mode="ProcessingTime"), "append", "availableNow", ROCKSDB, "without end"),
         (processor("number_rows", mode="update"), "append", "default", ROCKSDB, "another output mode"),
-        (
-            function("count_rows"),
-            "append",
-            "default",
-            {"spark.sql.session.timeZone": "Asia/Kathmandu"},
-            "time zone",
-        ),
-        (
-            function("count_rows", frame=events().group_by(["t", "k"], ["count(*) AS n"])),
-            "append",
-            "default",
-            {},
-            "after an aggregation",
-        ),
+        (function("count_rows"), "append", "default", {"spark.sql.session.timeZone": "Asia/Kathmandu"}, "time zone"),
+        (function("count_rows", frame=counted(events(), "t", "k")), "append", "default", {}, "after an aggregation"),
     ],
 )
 def test_what_the_model_does_not_know(frame, mode, trigger, conf, construct) -> None:

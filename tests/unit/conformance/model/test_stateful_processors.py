@@ -51,12 +51,8 @@ def test_timers_are_counted_as_they_are_registered_and_deleted_and_those_that_fi
 
 def test_rows_are_numbered_by_event_time_with_nulls_last() -> None:
     query = started(processor("number_rows"))
-    assert emitted(query, [(12, "a"), (None, "a"), (11, "a")], [(13, "a")]) == [
-        ("a", at(11), 1),
-        ("a", at(12), 2),
-        ("a", None, 3),
-        ("a", at(13), 4),
-    ]
+    expected = [("a", at(11), 1), ("a", at(12), 2), ("a", None, 3), ("a", at(13), 4)]
+    assert emitted(query, [(12, "a"), (None, "a"), (11, "a")], [(13, "a")]) == expected
 
 
 def test_an_hour_back_is_an_hour() -> None:

@@ -63,25 +63,15 @@ def test_every_case_with_state_functions_is_predicted() -> None:
     cases = [case for case in CASES if any(isinstance(one, PythonState) for one in case.operations())]
     assert cases
     # docs/reference-model.md says why.
+    snapshot = "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes"
+    lives = [f"state-with-a-time-to-live.{of}.a-{time}" for of in ("pandas", "rows") for time in ("day", "millisecond")]
+    lives += [f"time-to-live-needs-processing-time.{mode}" for mode in ("event-time", "none")]
     assert cross_check(cases, VERSIONS if FULL else NEWEST_OF_LINES).not_predicted == {
         "applyInPandasWithState after an aggregation": ("arbitrary-state/function-after-an-aggregation",),
-        "a checkpoint whose snapshot is empty": (
-            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.empty",
-        ),
-        "a checkpoint whose snapshot is gone": (
-            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.gone",
-        ),
-        "a checkpoint whose snapshot is truncated": (
-            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.truncated",
-        ),
-        "what the clock decides": (
-            "arbitrary-state/state-with-a-time-to-live.pandas.a-day",
-            "arbitrary-state/state-with-a-time-to-live.pandas.a-millisecond",
-            "arbitrary-state/state-with-a-time-to-live.rows.a-day",
-            "arbitrary-state/state-with-a-time-to-live.rows.a-millisecond",
-            "arbitrary-state/time-to-live-needs-processing-time.event-time",
-            "arbitrary-state/time-to-live-needs-processing-time.none",
-        ),
+        **{
+            f"a checkpoint whose snapshot is {what}": (f"{snapshot}.{what}",) for what in ("empty", "gone", "truncated")
+        },
+        "what the clock decides": tuple(f"arbitrary-state/{live}" for live in lives),
     }
 
 

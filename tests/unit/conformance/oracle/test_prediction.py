@@ -29,6 +29,9 @@ def case_of(*operations, steps=None, mode="append"):
     )
 
 
+IN_PARTITIONS = [{"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}]
+
+
 def counted(*keys):
     return {"groupBy": list(keys), "agg": ["count(*) AS n"]}
 
@@ -130,24 +133,20 @@ def test_text_that_is_not_a_statement_is_not_predicted(text):
 @pytest.mark.parametrize("function", ["first(id)", "FIRST(id)", "Collect_List(id)", "array_agg(id)"])
 def test_a_choice_among_rows_of_several_partitions_is_not_predicted(function):
     """``FIRST(id)`` was predicted, with the row of the first partition."""
-    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
+    case = case_of({"groupBy": [], "agg": [f"{function} AS kept"]}, steps=IN_PARTITIONS, mode="update")
     with pytest.raises(Unpredictable, match="a choice among rows of several partitions"):
-        predict(
-            case_of({"groupBy": [], "agg": [f"{function} AS kept"]}, steps=[in_partitions], mode="update"), VERSIONS[-1]
-        )
+        predict(case, VERSIONS[-1])
 
 
 @pytest.mark.parametrize("operation", [{"limit": 1}, {"sql": "SELECT id FROM v LIMIT 1", "as": "v"}])
 def test_a_limit_over_several_partitions_is_not_predicted(operation):
-    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
     with pytest.raises(Unpredictable, match="a limit over several partitions"):
-        predict(case_of(operation, steps=[in_partitions]), VERSIONS[-1])
+        predict(case_of(operation, steps=IN_PARTITIONS), VERSIONS[-1])
 
 
 def test_a_column_with_the_name_of_a_clause_limits_nothing():
     """The word ``limit`` anywhere in a statement made the case unpredictable."""
-    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
-    assert predict(case_of({"sql": "SELECT id AS limited FROM v", "as": "v"}, steps=[in_partitions]), VERSIONS[-1])
+    assert predict(case_of({"sql": "SELECT id AS limited FROM v", "as": "v"}, steps=IN_PARTITIONS), VERSIONS[-1])
 
 
 def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):
@@ -176,15 +175,9 @@ def taken_over(initial, function="count_rows", change=None):
     """A count of rows that goes on as a processor with a new checkpoint; the source is read again from its beginning."""
     timeout = "EventTimeTimeout" if function == "count_until_watermark" else "NoTimeout"
     counts = {"applyInPandasWithState": {"by": ["id"], "with": function, "outputMode": "append", "timeout": timeout}}
-    goes_on = {
-        "by": ["id"],
-        "with": "count_until_watermark",
-        "outputMode": "append",
-        "timeMode": "EventTime",
-        "initialState": initial,
-    }
+    goes_on = {"by": ["id"], "with": "count_until_watermark", "outputMode": "append", "timeMode": "EventTime"}
     watermarked = [{"from": "events"}, {"withWatermark": ["event_time", "10 minutes"]}]
-    query = [*watermarked, {"transformWithState": goes_on}]
+    query = [*watermarked, {"transformWithState": {**goes_on, "initialState": initial}}]
     restart = {"how": "graceful", "checkpoint": "new", "change": {"query": query, **(change or {})}}
     return case_from(
         {
@@ -207,14 +200,9 @@ READ = "SELECT key.id, value.groupState.count, timestamp_seconds(0) AS latest FR
 
 
 def test_a_processor_adds_the_rows_that_are_read_again_to_the_counts_from_before():
-    case = taken_over(
-        READ.replace("_seconds", "_millis").replace("0", "value.groupState.latest"), "count_until_watermark"
-    )
-    seen = predict(case, SparkVersion.parse("4.3.0")).observation
-    assert [[batch.kind for batch in step.batches] for step in seen.steps[2:]] == [
-        ["data", "no-data"],
-        ["data", "no-data"],
-    ]
+    latest = READ.replace("_seconds", "_millis").replace("0", "value.groupState.latest")
+    seen = predict(taken_over(latest, "count_until_watermark"), SparkVersion.parse("4.3.0")).observation
+    assert [[batch.kind for batch in step.batches] for step in seen.steps[2:]] == [["data", "no-data"]] * 2
     assert [row[:1] + row[2:3] for batch in seen.steps[3].batches for row in batch.rows] == [("b", 2), ("a", 4)]
 
 

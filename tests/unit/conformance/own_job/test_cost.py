@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case
-from conformance.core.observation import ErrorSeen
 from conformance.core.spark_types import parse_schema
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells, own_function, write_job
 from conformance.own_job.sample import Sample
@@ -17,12 +16,9 @@ from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from tests.support.miniature.two_versions import NEW, OLD
 from tests.support.observations import batch, observed, step, window
+from tests.unit.conformance.own_job.test_verdict import REFUSED
 
-OF_A_SUM = (
-    "Existing value_schema=StructType(StructField(sum,DoubleType,true)) and new "
-    "value_schema=StructType(StructField(sum,LongType,true))."
-)
-REFUSES = ErrorSeen(stage="run", classes=("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",), message=OF_A_SUM)
+(REFUSES,) = (one.error for one in REFUSED.steps if one.error)
 Resumes = Callable[[CellTask], bool]
 
 

@@ -73,11 +73,7 @@ def test_what_is_no_jar_is_named(tmp_path: Path) -> None:
 
 def test_the_case_calls_the_method(tmp_path: Path) -> None:
     (tmp_path / "orders.jsonl").write_text('{"t": "2026-03-01 12:00:00"}\n')
-    case = write_job(
-        method("acme.Jobs.clicked"),
-        [read_sample("orders", tmp_path / "orders.jsonl")],
-        tmp_path,
-    )
+    case = write_job(method("acme.Jobs.clicked"), [read_sample("orders", tmp_path / "orders.jsonl")], tmp_path)
     assert case.query.wire() == [{"call": {"jvm": "acme.Jobs.clicked"}, "with": ["orders"]}]
     assert (case.path.name, case.output_mode) == ("acme.Jobs.clicked.yaml", "append")
     assert case.needs_code

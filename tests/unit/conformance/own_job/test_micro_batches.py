@@ -38,15 +38,8 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
         "a row much later: windows close",
         "the latest row arrives again, and the earliest, late",
     ]
-    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [
-        [1, 2],
-        [0, 5],
-        [],
-        [3, 4],
-        [6, 7],
-        [7],
-        [7, 1],
-    ]
+    expected = [[1, 2], [0, 5], [], [3, 4], [6, 7], [7], [7, 1]]
+    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == expected
 
 
 def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:

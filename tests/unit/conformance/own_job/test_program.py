@@ -98,10 +98,8 @@ def surveyed():
 
 
 def test_what_is_a_program() -> None:
-    assert [is_program(text) for text in ("job.py", "a/b.py", "acme.job", "acme.job:build", "jobs", "j:f")] == [
-        *(True, True, True),
-        *(False, False, False),
-    ]
+    assert all(map(is_program, ("job.py", "a/b.py", "acme.job")))
+    assert not any(map(is_program, ("acme.job:build", "jobs", "j:f")))
 
 
 def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_path: Path, monkeypatch) -> None:

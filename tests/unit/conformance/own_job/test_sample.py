@@ -60,12 +60,8 @@ def test_csv_has_a_header_and_empty_values_are_null(tmp_path: Path) -> None:
         tmp_path, "orders.csv", "time,id,price,zip\n2026-03-01 12:01:00,7,2.5,01234\n2026-03-01 12:02:00,,3,01235\n"
     )
     sample = read_sample("orders", path)
-    assert [(field.name, str(field.type)) for field in sample.schema.fields] == [
-        ("time", "timestamp"),
-        ("id", "bigint"),
-        ("price", "double"),
-        ("zip", "string"),
-    ]
+    expected = [("time", "timestamp"), ("id", "bigint"), ("price", "double"), ("zip", "string")]
+    assert [(field.name, str(field.type)) for field in sample.schema.fields] == expected
     assert sample.rows[1] == ("2026-03-01 12:02:00", None, Decimal(3), "01235")
 
 
@@ -89,11 +85,6 @@ def test_a_given_schema_selects_columns_in_its_order(tmp_path: Path) -> None:
     sample = read_sample("orders", path, ddl="a INT, b STRING")
     assert sample.rows == ((1, "x"), (2, None))
     assert sample.event_time is None
-
-
-def test_rows_beyond_the_limit_are_counted(tmp_path: Path) -> None:
-    sample = read_sample("orders", json_lines(tmp_path, *({"n": n} for n in range(12))), most=5)
-    assert (len(sample.rows), sample.skipped) == (5, 7)
 
 
 @pytest.mark.parametrize(
@@ -153,15 +144,8 @@ def test_the_types_of_parquet_are_those_of_the_file(tmp_path: Path) -> None:
     row |= {"day": datetime(2026, 3, 1).date(), "tags": [Decimal("1.5")], "at": {"x": 1, "y": None}}
     parquet.write_table(pyarrow.Table.from_pylist([row], schema), tmp_path / "orders.parquet")
     sample = read_sample("orders", tmp_path / "orders.parquet")
-    assert [str(field.type) for field in sample.schema.fields] == [
-        "timestamp",
-        "decimal(10,2)",
-        "int",
-        "float",
-        "date",
-        "array<decimal(4,1)>",
-        "struct<x:smallint,y:string>",
-    ]
+    types = "timestamp decimal(10,2) int float date array<decimal(4,1)> struct<x:smallint,y:string>"
+    assert " ".join(str(field.type) for field in sample.schema.fields) == types
     # A number of seconds is an event time only if that is said.
     assert read_sample("orders", tmp_path / "orders.parquet", event_time="n").event_time == 2
 
@@ -183,9 +167,11 @@ def test_a_zone_that_nobody_knows_is_said(tmp_path: Path) -> None:
             read_sample("orders", path, zone=zone)
 
 
-def test_rows_beyond_the_limit_are_told(tmp_path: Path) -> None:
+def test_rows_beyond_the_limit_are_counted_and_told(tmp_path: Path) -> None:
     path = json_lines(tmp_path, *({"n": n} for n in range(5)))
-    assert described(read_sample("orders", path, most=3)).startswith("orders: 3 rows (the file has 2 more: --rows)")
+    sample = read_sample("orders", path, most=3)
+    assert (len(sample.rows), sample.skipped) == (3, 2)
+    assert described(sample).startswith("orders: 3 rows (the file has 2 more: --rows)")
     assert described(read_sample("orders", path, most=5)).startswith("orders: 5 rows, no event time")
 
 

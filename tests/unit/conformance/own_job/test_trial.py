@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from conformance.own_job.job_run import own_function
-from conformance.own_job.sample import read_sample
 from conformance.own_job.trial import Known, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.runner.resources import EngineUse
@@ -18,7 +16,7 @@ from harness.scheduling.kept_engines import KeptEngines
 from reports.results.reading import Results
 from reports.results.status import Statement
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
-from tests.unit.conformance.own_job.test_job_run import ROWS, Silent
+from tests.unit.conformance.own_job.test_job_run import Silent, sample_in
 
 
 class Progress(Silent):
@@ -53,9 +51,6 @@ class Published:
 
 @pytest.mark.parametrize("repeat_rows", [True, False])
 def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_rows: bool) -> None:
-    (tmp_path / "events.jsonl").write_text(
-        "".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS)
-    )
     asked: list[JobVerdict] = []
 
     def known(verdict: JobVerdict) -> Known:
@@ -66,8 +61,7 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     with closing(KeptEngines(TwoVersions(tmp_path, {NEW.name: "keeps-late-rows"}))) as kept:
         where = EngineUse(kept=kept)
         trial = Trial(OLD, NEW, where, 3, True, repeat_rows, "files", known, listener)
-        sample = read_sample("events", tmp_path / "events.jsonl")
-        answer = trial.answer(own_function("jobs:build"), [sample], output, "conformance check")
+        answer = trial.answer(own_function("jobs:build"), [sample_in(tmp_path)], output, "conformance check")
     assert listener.begun == [("jobs:build", 5 + repeat_rows, output)]
     assert listener.shown.cells > 2
     assert asked == [answer.verdict]

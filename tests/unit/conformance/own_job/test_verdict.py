@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,7 @@ from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob
+from reports.html.dossier import write_verdict
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window
 
@@ -61,6 +63,7 @@ ANSI, SCHEMA_CHECK = "spark.sql.ansi.enabled", "spark.sql.streaming.stateStore.s
 ROWS = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1, window("12:10", "12:20", 2))))
 OTHER_ROWS = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 4710876046692450304))))
 NO_ROWS = observed(step(1, batch(0)), step(2, batch(1)))
+LATE = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
 SILENT_AFTER = observed(ROWS.steps[0], step(2, batch(1)))
 RATE = (SourceRead(stream="RateStreamV2", rows=1, moved=True),)
 UNREAD = observed(*(step(n, batch(n - 1, window("12:00", "12:10", n), sources=RATE)) for n in (1, 2)))
@@ -106,10 +109,8 @@ def ran(
 
 def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() -> None:
     cells = next_cells(ran(ROWS, ROWS, ROWS, REFUSED))
-    assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == [
-        ({ANSI: "false"}, 2, AFTER),
-        ({SCHEMA_CHECK: "false"}, 2, AFTER),
-    ]
+    expected = [({ANSI: "false"}, 2, AFTER), ({SCHEMA_CHECK: "false"}, 2, AFTER)]
+    assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == expected
 
 
 def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:
@@ -142,7 +143,6 @@ def test_where_both_versions_do_the_same_the_job_runs_once_on_each() -> None:
     assert [cell.targets for cell in next_cells(run)] == [(SPARK_359,), (AFTER,)]
     again = replace(run, answers=(*run.answers, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
     assert next_cells(again) == ()
-    assert again.on(AFTER).run is not None
     assert again.on(AFTER).run.observations == (OTHER_ROWS, OTHER_ROWS)
 
 
@@ -322,28 +322,18 @@ TIMES_OUT = f"{PHYSICAL_PLAN}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L
 
 def told_of_a_function(plan: str, *, kind: str = "no-data", **counts: object) -> list[str]:
     last = {"operatorName": FUNCTION, "numRowsTotal": 1, DROPPED_ROWS: 1, **counts}
-    batches = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
-    return [
-        *never_shown(
-            observed(
-                step(
-                    1,
-                    batches,
-                    batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]}),
-                )
-            ),
-            plan,
-        )
-    ]
+    first = batch(0, state=(1,), watermark=1, progress=operators(2, name=FUNCTION))
+    second = batch(1, kind=kind, state=(1,), watermark=1, progress={"stateOperators": [last]})
+    return [*never_shown(observed(step(1, first, second)), plan)]
 
 
 def test_a_function_whose_keys_never_timed_out_is_said() -> None:
-    said = [
+    (said,) = told_of_a_function(TIMES_OUT)
+    assert said == (
         f"no key of the operator {FUNCTION} was seen to time out: add rows after which the watermark passes its timeout"
-    ]
-    assert told_of_a_function(TIMES_OUT) == said
+    )
     # With rows, a function may change state without a timeout.
-    assert told_of_a_function(TIMES_OUT, kind="data", numRowsUpdated=1) == said
+    assert told_of_a_function(TIMES_OUT, kind="data", numRowsUpdated=1) == [said]
     assert told_of_a_function(TIMES_OUT.replace("EventTime", "No")) == []
     assert told_of_a_function(TIMES_OUT, numRowsRemoved=1) == []
     assert told_of_a_function(TIMES_OUT, kind="data", customMetrics={"numExpiredTimers": 2}) == []
@@ -473,5 +463,14 @@ def test_what_the_earlier_version_does_not_survive_is_no_change() -> None:
 def test_late_rows_are_told_only_if_there_were_some() -> None:
     said = next(statements(judge_job(ran(ROWS, ROWS, ROWS, ROWS)))).text
     assert said == "same rows, watermarks and state in 2 micro-batches"
-    late = observed(ROWS.steps[0], step(2, batch(1, window("12:10", "12:20", 2), dropped=1)))
-    assert "late rows" in next(statements(judge_job(ran(late, late, late, late)))).text
+    late = judge_job(ran(LATE, LATE, LATE, LATE))
+    assert next(statements(late)).text.startswith("same rows, watermarks, late rows and state in 2 micro-batches")
+
+
+def test_the_page_shows_what_a_stranger_wrote_as_text(tmp_path: Path) -> None:
+    said = statements(judge_job(ran(LATE, LATE, LATE, LATE)))
+    write_verdict(tmp_path / "verdict.html", "<b>title</b>", ["<script>alert(1)</script>"], [*said])
+    page = (tmp_path / "verdict.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;b&gt;title" in page
+    assert "same rows, watermarks, late rows and state" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,9 @@ def test_no_trace(id: str, why: str) -> None:
 def convertible() -> list[Case]:
     found = []
     for one in whole_suite().cases:
-        try:
+        with suppress(NoTrace):
             trace_of(one)
-        except NoTrace:
-            continue
-        found.append(one)
+            found.append(one)
     return found
 
 

@@ -61,10 +61,8 @@ TABLES: list[tuple[str, str, Any, Any, list[int], list[Any]]] = [
     ],
 )
 def test_insert_watermarks(release: str, given: Any, throttle: Any, events: list[int], expected: list[Any]) -> None:
-    trace = Trace(tuple(Event(at) for at in events))
-    assert (
-        output(replay(trace, rules_for("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle))) == expected
-    )
+    rules = rules_for("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle)
+    assert output(replay(Trace(tuple(Event(at) for at in events)), rules)) == expected
 
 
 @pytest.mark.parametrize(("release", "failure"), [("0.5", "watermarks do not increase: 10 after 10"), ("0.6", None)])
@@ -90,28 +88,14 @@ class TestPartitions:
     """EventTimeMapperTest, lag 3; IDLE_MESSAGE shows as all partitions being idle."""
 
     def test_smoke_with_the_timeout_off(self) -> None:
-        entries: list[TraceEntry] = [IdlePoll()]
-        entries += [
-            Event(10, "p0"),
-            Event(11, "p0"),
-            Event(10, "p1"),
-            Event(11, "p1"),
-            Event(12, "p1"),
-            Event(13, "p0"),
-        ]
+        events = (10, "p0"), (11, "p0"), (10, "p1"), (11, "p1"), (12, "p1"), (13, "p0")
+        entries: list[TraceEntry] = [IdlePoll(), *(Event(*event) for event in events)]
         emitted = [None, None, None, 7, 8, None, 9]
         assert partitions(entries, 2, timeout=0) == [(one, ()) for one in emitted]
 
     def test_idle_event_idle(self) -> None:
-        entries = [
-            Event(10, "p0"),
-            ClockReading(10),
-            IdlePoll(),
-            Event(10, "p0"),
-            IdlePoll(),
-            ClockReading(20),
-            IdlePoll(),
-        ]
+        once: list[TraceEntry] = [Event(10, "p0"), ClockReading(10), IdlePoll()]
+        entries = [*once, Event(10, "p0"), IdlePoll(), ClockReading(20), IdlePoll()]
         alone = ("p0",)
         assert partitions(entries, 1, timeout=10) == [(7, ()), (None, alone), (None, ()), (None, ()), (None, alone)]
 

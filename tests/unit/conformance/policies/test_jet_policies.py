@@ -53,9 +53,8 @@ class TestLimitingLagAndDelay:
             assert policy.watermark == watermark
 
     def test_the_lag_may_be_negative(self) -> None:
-        assert (
-            LimitingLagAndDelay(lag=-5, history=TimestampHistory(max_delay=16, samples=16)).event(10, 0).watermark == 15
-        )
+        ahead = LimitingLagAndDelay(lag=-5, history=TimestampHistory(max_delay=16, samples=16))
+        assert ahead.event(10, 0).watermark == 15
 
 
 class TestLimitingLagAndLull:

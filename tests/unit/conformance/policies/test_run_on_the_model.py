@@ -41,13 +41,14 @@ def test_where_no_case_is_named_the_smoke_cases_run(run, tmp_path):
     )
 
 
-def test_they_run_on_no_spark(run):
-    code, said = run(CASES / "policies", "--spark", "3.5")
+@pytest.mark.parametrize(
+    ("family", "spark", "says"),
+    [
+        ("policies", "3.5", "run on the model, not on Spark: pass --spark model"),
+        ("late-drops", "model", "conformance explain"),
+    ],
+)
+def test_they_run_on_no_spark_and_cases_for_spark_not_on_the_model(run, family, spark, says):
+    code, said = run(CASES / family, "--spark", spark)
     assert code == 2
-    assert "run on the model, not on Spark: pass --spark model" in said
-
-
-def test_cases_for_spark_do_not_run_on_the_model(run):
-    code, said = run(CASES / "late-drops", "--spark", "model")
-    assert code == 2
-    assert "conformance explain" in said
+    assert says in said

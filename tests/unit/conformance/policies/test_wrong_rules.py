@@ -2,193 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from conformance.policies import engines
+from conformance.policies import engines, rules
 from conformance.policies.case import check
-from conformance.policies.engines import (
-    BeamLateness,
-    BelowOwnWatermark,
-    BoundedOutOfOrderness,
-    FixedLag,
-    FlinkLateness,
-    IdlenessTimer,
-    IdleTimeout,
-    LimitedDelay,
-    LimitingLagAndDelay,
-    LimitingLagAndLull,
-    LimitingTimestampAndWallClockLag,
-    Quantile,
-    SparkCoalescing,
-    SparkLateness,
-    StreamTime,
-)
-from conformance.policies.rules import (
-    ByFrame,
-    EngineRules,
-    FrameBorder,
-    LateByWindow,
-    Lowest,
-    LowestOfActive,
-    MinStep,
-    Throttle,
-)
 from conformance.policies.trace import MIN
 from conformance.suite.discovery import load, shipped
 
 CASES = load([shipped() / "policies"]).policy_cases
 
-WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
-    "spark: a row at the watermark is on time": (
-        SparkLateness,
-        "late",
-        lambda self, at, window, own, downstream: (at if window is None else window) < downstream,
+
+def wrong(owner: type, **methods: Any) -> tuple[type, str, Any]:
+    """A class, the name of its method, and what that is replaced by."""
+    ((name, method),) = methods.items()
+    return owner, name, method
+
+
+WRONG: dict[str, tuple[type, str, Any]] = {
+    "spark: a row at the watermark is on time": wrong(
+        engines.SparkLateness,
+        late=lambda self, at, window, own, downstream: (at if window is None else window) < downstream,
     ),
-    "spark: late by the highest event time so far": (
-        Quantile,
-        "event",
-        lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.delay)),
+    "spark: late by the highest event time so far": wrong(
+        engines.Quantile,
+        event=lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.delay)),
     ),
-    "spark: one millisecond more delay": (
-        Quantile,
-        "boundary",
-        lambda self, now: (
+    "spark: one millisecond more delay": wrong(
+        engines.Quantile,
+        boundary=lambda self, now: (
             replace(self, watermark=max(self.watermark, max(self.seen) - self.delay - 1), seen=())
             if self.seen
             else self
         ),
     ),
-    "spark: starts before the epoch": (SparkCoalescing, "initial", property(lambda self: MIN)),
-    "spark: the highest of several": (
-        SparkCoalescing,
-        "combined",
-        lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
+    "spark: starts before the epoch": wrong(engines.SparkCoalescing, initial=property(lambda self: MIN)),
+    "spark: the highest of several": wrong(
+        engines.SparkCoalescing, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
     ),
-    "quantile: the maximum": (
-        Quantile,
-        "boundary",
-        lambda self, now: (
+    "quantile: the maximum": wrong(
+        engines.Quantile,
+        boundary=lambda self, now: (
             replace(self, watermark=max(self.watermark, max(self.seen) - self.delay), seen=()) if self.seen else self
         ),
     ),
-    "spark: goes back": (
-        Quantile,
-        "boundary",
-        lambda self, now: replace(self, watermark=max(self.seen) - self.delay, seen=()) if self.seen else self,
+    "spark: goes back": wrong(
+        engines.Quantile,
+        boundary=lambda self, now: replace(self, watermark=max(self.seen) - self.delay, seen=()) if self.seen else self,
     ),
-    "jet: an event at the watermark is late": (
-        BelowOwnWatermark,
-        "late",
-        lambda self, at, window, own, downstream: at <= own,
+    "jet: an event at the watermark is late": wrong(
+        engines.BelowOwnWatermark, late=lambda self, at, window, own, downstream: at <= own
     ),
-    "jet: late by what was emitted": (
-        BelowOwnWatermark,
-        "late",
-        lambda self, at, window, own, downstream: at < downstream,
+    "jet: late by what was emitted": wrong(
+        engines.BelowOwnWatermark, late=lambda self, at, window, own, downstream: at < downstream
     ),
-    "fixed lag: goes back": (
-        FixedLag,
-        "event",
-        lambda self, timestamp, now: replace(self, watermark=timestamp - self.lag),
+    "fixed lag: goes back": wrong(
+        engines.FixedLag, event=lambda self, timestamp, now: replace(self, watermark=timestamp - self.lag)
     ),
-    "lag and delay: no delay": (LimitingLagAndDelay, "poll", lambda self, now: self),
-    "lag and delay: at once": (
-        LimitingLagAndDelay,
-        "poll",
-        lambda self, now: replace(self, watermark=max(self.watermark, self.highest)),
+    "lag and delay: no delay": wrong(engines.LimitingLagAndDelay, poll=lambda self, now: self),
+    "lag and delay: at once": wrong(
+        engines.LimitingLagAndDelay, poll=lambda self, now: replace(self, watermark=max(self.watermark, self.highest))
     ),
-    "lag and lull: no lull": (LimitingLagAndLull, "poll", lambda self, now: self),
-    "lag and lull: jumps to the clock": (
-        LimitingLagAndLull,
-        "poll",
-        lambda self, now: replace(self, watermark=max(self.watermark, now)),
+    "lag and lull: no lull": wrong(engines.LimitingLagAndLull, poll=lambda self, now: self),
+    "lag and lull: jumps to the clock": wrong(
+        engines.LimitingLagAndLull, poll=lambda self, now: replace(self, watermark=max(self.watermark, now))
     ),
-    "lag and lull: an event does not end the lull": (
-        LimitingLagAndLull,
-        "event",
-        lambda self, timestamp, now: replace(
+    "lag and lull: an event does not end the lull": wrong(
+        engines.LimitingLagAndLull,
+        event=lambda self, timestamp, now: replace(
             self,
             watermark=max(self.watermark, timestamp - self.lag),
             over_at=now + self.max_lull if self.over_at is None else self.over_at,
         ),
     ),
-    "wall clock: only where there was an event": (
-        LimitingTimestampAndWallClockLag,
-        "poll",
-        lambda self, now: (
+    "wall clock: only where there was an event": wrong(
+        engines.LimitingTimestampAndWallClockLag,
+        poll=lambda self, now: (
             self if self.watermark == MIN else replace(self, watermark=max(self.watermark, now - self.wall_clock_lag))
         ),
     ),
-    "wall clock: not looked at for events": (
-        LimitingTimestampAndWallClockLag,
-        "event",
-        lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.timestamp_lag)),
+    "wall clock: not looked at for events": wrong(
+        engines.LimitingTimestampAndWallClockLag,
+        event=lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.timestamp_lag)),
     ),
-    "by min step: strictly more": (
-        MinStep,
-        "emit",
-        lambda self, current, last: current if current > last + self.step else None,
+    "by min step: strictly more": wrong(
+        rules.MinStep, emit=lambda self, current, last: current if current > last + self.step else None
     ),
-    "by frame: every watermark": (ByFrame, "emit", lambda self, current, last: current if current > last else None),
-    "by frame: the border in 0.5": (ByFrame, "emit", FrameBorder.emit),
-    "by frame: the watermark in 0.6": (FrameBorder, "emit", ByFrame.emit),
-    "several: the highest": (
-        Lowest,
-        "combined",
-        lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
+    "by frame: every watermark": wrong(
+        rules.ByFrame, emit=lambda self, current, last: current if current > last else None
     ),
-    "several: idle ones count": (
-        LowestOfActive,
-        "combined",
-        lambda self, inputs, before: max(before, min(one.watermark for one in inputs)),
+    "by frame: the border in 0.5": wrong(rules.ByFrame, emit=rules.FrameBorder.emit),
+    "by frame: the watermark in 0.6": wrong(rules.FrameBorder, emit=rules.ByFrame.emit),
+    "several: the highest": wrong(
+        rules.Lowest, combined=lambda self, inputs, before: max(before, *(one.watermark for one in inputs))
     ),
-    "several: idle ones are all forgotten": (
-        LowestOfActive,
-        "combined",
-        lambda self, inputs, before: max(
+    "several: idle ones count": wrong(
+        rules.LowestOfActive, combined=lambda self, inputs, before: max(before, min(one.watermark for one in inputs))
+    ),
+    "several: idle ones are all forgotten": wrong(
+        rules.LowestOfActive,
+        combined=lambda self, inputs, before: max(
             before, min((one.watermark for one in inputs if not one.idle), default=before)
         ),
     ),
-    "jet 0.6: idle a step later": (
-        IdleTimeout,
-        "idle",
-        lambda self, now: self.timeout > 0 and self.idle_from < now,
+    "jet 0.6: idle a step later": wrong(
+        engines.IdleTimeout, idle=lambda self, now: self.timeout > 0 and self.idle_from < now
     ),
-    "jet 0.6 and kafka: a window that ends at the watermark is open": (
-        LateByWindow,
-        "late",
-        lambda self, at, window, own, downstream: window is not None and window < downstream,
+    "jet 0.6 and kafka: a window that ends at the watermark is open": wrong(
+        rules.LateByWindow, late=lambda self, at, window, own, downstream: window is not None and window < downstream
     ),
-    "flink: no millisecond less": (
-        BoundedOutOfOrderness,
-        "boundary",
-        lambda self, now: self if self.highest is None else replace(self, watermark=self.highest - self.bound),
+    "flink: no millisecond less": wrong(
+        engines.BoundedOutOfOrderness,
+        boundary=lambda self, now: self if self.highest is None else replace(self, watermark=self.highest - self.bound),
     ),
-    "flink: with every event": (
-        BoundedOutOfOrderness,
-        "event",
-        lambda self, timestamp, now: replace(
+    "flink: with every event": wrong(
+        engines.BoundedOutOfOrderness,
+        event=lambda self, timestamp, now: replace(
             self, highest=max(self.highest or timestamp, timestamp), watermark=timestamp - self.bound - 1
         ),
     ),
-    "flink: late by the end of the window": (
-        FlinkLateness,
-        "late",
-        lambda self, at, window, own, downstream: (at if window is None else window) <= downstream,
+    "flink: late by the end of the window": wrong(
+        engines.FlinkLateness,
+        late=lambda self, at, window, own, downstream: (at if window is None else window) <= downstream,
     ),
-    "flink: a window fires at its end": (
-        FlinkLateness,
-        "complete",
-        lambda self, window, downstream: window <= downstream,
+    "flink: a window fires at its end": wrong(
+        engines.FlinkLateness, complete=lambda self, window, downstream: window <= downstream
     ),
-    "flink: idle at the timeout": (
-        IdlenessTimer,
-        "check",
-        lambda self, now: (
+    "flink: idle at the timeout": wrong(
+        engines.IdlenessTimer,
+        check=lambda self, now: (
             (replace(self, active=False, since=None), False)
             if self.active
             else (replace(self, since=now), False)
@@ -196,28 +140,22 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
             else (self, now - self.since >= self.timeout)
         ),
     ),
-    "beam: no cap": (
-        LimitedDelay,
-        "at",
-        lambda self, now, backlog, checked: MIN if self.highest is None else self.highest - self.max_delay,
+    "beam: no cap": wrong(
+        engines.LimitedDelay,
+        at=lambda self, now, backlog, checked: MIN if self.highest is None else self.highest - self.max_delay,
     ),
-    "beam: follows the clock without a record": (
-        LimitedDelay,
-        "at",
-        lambda self, now, backlog, checked: now - self.max_delay,
+    "beam: follows the clock without a record": wrong(
+        engines.LimitedDelay, at=lambda self, now, backlog, checked: now - self.max_delay
     ),
-    "beam: goes back": (LimitedDelay, "_never_decreasing", lambda self, said: replace(self, watermark=said)),
-    "beam: an event at the watermark is late": (
-        BeamLateness,
-        "late",
-        lambda self, at, window, own, downstream: (at if window is None else window - 1) <= downstream,
+    "beam: goes back": wrong(engines.LimitedDelay, _never_decreasing=lambda self, said: replace(self, watermark=said)),
+    "beam: an event at the watermark is late": wrong(
+        engines.BeamLateness,
+        late=lambda self, at, window, own, downstream: (at if window is None else window - 1) <= downstream,
     ),
-    "kafka: stream time goes back": (
-        StreamTime,
-        "event",
-        lambda self, timestamp, now: replace(self, stream_time=timestamp),
+    "kafka: stream time goes back": wrong(
+        engines.StreamTime, event=lambda self, timestamp, now: replace(self, stream_time=timestamp)
     ),
-    "kafka: no grace": (StreamTime, "watermark", property(lambda self: self.stream_time)),
+    "kafka: no grace": wrong(engines.StreamTime, watermark=property(lambda self: self.stream_time)),
 }
 
 
@@ -228,8 +166,7 @@ def disagreeing() -> list[str]:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_case_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert disagreeing() == []
-    owner, method, wrong = WRONG[name]
-    monkeypatch.setattr(owner, method, wrong)
+    monkeypatch.setattr(*WRONG[name])
     assert disagreeing() != []
 
 
@@ -243,9 +180,9 @@ def test_a_case_disagrees_on_how_inputs_belong_together(
 ) -> None:
     right = engines.rules_of
 
-    def wrong(name: str, given: engines.Parameters, throttle: Throttle) -> EngineRules:
-        rules = right(name, given, throttle)
-        return replace(rules, **switched) if name == policy else rules
+    def switch(name: str, given: engines.Parameters, throttle: rules.Throttle) -> rules.EngineRules:
+        found = right(name, given, throttle)
+        return replace(found, **switched) if name == policy else found
 
-    monkeypatch.setattr(engines, "rules_of", wrong)
+    monkeypatch.setattr(engines, "rules_of", switch)
     assert disagreeing() != []

@@ -71,10 +71,8 @@ def test_from_the_operators_of_the_physical_plan(plan: str, operators: list[Oper
 def test_a_plan_is_a_tree() -> None:
     (root,) = physical_plan(PHYSICAL + JOIN)
     assert [child.name for child in root.children] == ["Exchange", "Exchange"]
-    assert [node.name for node in root.upwards()] == [
-        *("EventTimeWatermark", "Exchange", "EventTimeWatermark", "Exchange"),
-        "StreamingSymmetricHashJoin",
-    ]
+    names = ["EventTimeWatermark", "Exchange"] * 2
+    assert [node.name for node in root.upwards()] == [*names, "StreamingSymmetricHashJoin"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,14 +76,7 @@ class TestWindows:
     )
     def test_kind_and_lengths(self, call: str, expected: Window) -> None:
         found = window(grouped(call))
-        assert (found.kind, found.time.strip("`"), found.length_us, found.slide_us, found.start_us, found.columns) == (
-            expected.kind,
-            expected.time,
-            expected.length_us,
-            expected.slide_us,
-            expected.start_us,
-            expected.columns,
-        )
+        assert replace(found, time=found.time.strip("`")) == expected
 
     def test_a_renamed_time_is_that_of_its_stream(self) -> None:
         chain = {"select": ["event_time AS at", "id"]}, {"withColumn": ["moment", "at"]}
@@ -192,10 +186,8 @@ class TestOperators:
         found = read({"where": "Length(id) > 1"}, grouped("window(event_time, '1 hour')", agg="FIRST(id) AS first_id"))
         assert found.functions == {"length", "window", "first"}
 
-    def test_own_code_is_not_read(self) -> None:
+    def test_own_code_and_an_expression_that_sqlglot_cannot_parse_are_not_read(self) -> None:
         assert read({"call": "jobs:build"}).unread == ("the function jobs:build",)
-
-    def test_an_expression_that_sqlglot_cannot_parse_is_not_read(self) -> None:
         assert read({"where": "id = = 1"}).unread == ("the expression id = = 1",)
 
 

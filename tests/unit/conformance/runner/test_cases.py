@@ -45,17 +45,25 @@ class Recorder:
         self.runs[task.case.id] = run
 
 
+def recorded(runtime, cases, *, cache=None, allow_code=False, **limits):
+    """What a recorder is told of these cases, which run on this runtime."""
+    seen, limits = Recorder(), Limits(**{"jobs": 1, "step_timeout": 60.0, **limits})
+    cells, more = cells_of(cases, [SPARK_359]), {"cache": cache, "allow_code": allow_code}
+    run_cells(cells, JudgeCases(), runtime, limits, display=seen, sink=seen, **more)
+    return seen
+
+
+def cases_at(path):
+    loaded = discovery.load([path])
+    loaded.raise_for_problems()
+    return loaded.cases
+
+
 @pytest.fixture
 def verdict_of(tmp_path):
-    def verdict_of(mode, *, repeat=1, step_timeout=60.0, steps=None, only_first=False):
-        loaded = discovery.load([CASES])
-        loaded.raise_for_problems()
-        seen = Recorder()
-        runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
-        limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
-        cases = [case.model_copy(update={"steps": case.steps[:steps]}) for case in loaded.cases]
-        run_cells(cells_of(cases, [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen)
-        return seen.verdicts["late-drops/windows"]
+    def verdict_of(mode, *, steps=None, **limits):
+        cases = [case.model_copy(update={"steps": case.steps[:steps]}) for case in cases_at(CASES)]
+        return recorded(MiniatureRuntime(tmp_path, mode), cases, **limits).verdicts["late-drops/windows"]
 
     return verdict_of
 
@@ -65,36 +73,25 @@ def test_a_right_engine_conforms(verdict_of):
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "status", "said"),
     [
-        ("one-batch-late", "step 2"),
-        ("forgets-state", "expected, not emitted"),
-        ("keeps-late-rows", "dropped: expected 1, observed 0"),
-        ("drops-a-column", "3 values"),
-        ("two-watermarks", "offset log"),
+        ("one-batch-late", "violates", "step 2"),
+        ("forgets-state", "violates", "expected, not emitted"),
+        ("keeps-late-rows", "violates", "dropped: expected 1, observed 0"),
+        ("drops-a-column", "violates", "3 values"),
+        ("two-watermarks", "violates", "offset log"),
+        ("dies", "broken", "the engine's process ended with exit code 137 at step 2 of late-drops/windows"),
+        ("babbles", "broken", "not a message: 'this is no message"),
+        ("driver-fails", "broken", "the driver failed at step 1 of late-drops/windows"),
+        ("does-not-start", "broken", "the engine did not start"),
+        ("speaks-another-protocol", "broken", "version 99 of the protocol"),
+        ("splits-a-batch", "broken", "the rows of step 1 were not read as the case means"),
+        ("sees-no-rows", "broken", "the rows of step 1 were not read as the case means"),
     ],
 )
-def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said):
+def test_a_wrong_engine_violates_and_one_without_an_answer_is_broken_and_never_judged(verdict_of, mode, status, said):
     verdict = verdict_of(mode)
-    assert verdict.status == "violates"
-    assert said in verdict.describe()
-
-
-@pytest.mark.parametrize(
-    ("mode", "said"),
-    [
-        ("dies", "the engine's process ended with exit code 137 at step 2 of late-drops/windows"),
-        ("babbles", "not a message: 'this is no message"),
-        ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
-        ("does-not-start", "the engine did not start"),
-        ("speaks-another-protocol", "version 99 of the protocol"),
-        ("splits-a-batch", "the rows of step 1 were not read as the case means"),
-        ("sees-no-rows", "the rows of step 1 were not read as the case means"),
-    ],
-)
-def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):
-    verdict = verdict_of(mode)
-    assert verdict.status == "broken"
+    assert verdict.status == status
     assert said in verdict.describe()
 
 
@@ -106,22 +103,11 @@ def test_an_engine_that_hangs_is_broken_and_never_judged(verdict_of):
 
 
 def test_a_lost_engine_is_replaced_for_the_other_cases(tmp_path):
-    (case,) = discovery.load([CASES]).cases
-    other = case.model_copy(update={"id": "late-drops/other"})
-    seen = Recorder()
+    (case,) = cases_at(CASES)
     runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
-    run_cells(
-        cells_of([case, other], [SPARK_359]),
-        JudgeCases(),
-        runtime,
-        Limits(jobs=1, step_timeout=60.0),
-        display=seen,
-        sink=seen,
-    )
-    assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
-        "late-drops/windows": "broken",
-        "late-drops/other": "conforms",
-    }
+    verdicts = recorded(runtime, [case, case.model_copy(update={"id": "late-drops/other"})]).verdicts
+    expected = {"late-drops/windows": "broken", "late-drops/other": "conforms"}
+    assert {id: verdict.status for id, verdict in verdicts.items()} == expected
     assert runtime.started == 2
 
 
@@ -136,60 +122,34 @@ def test_repeated_runs_that_agree_are_one_answer(verdict_of):
     assert verdict_of("right", repeat=20).status == "conforms"
 
 
-def run_text(tmp_path, text, mode):
-    folder = tmp_path / "cases"
-    folder.mkdir()
-    (folder / "mine.yaml").write_text(text)
-    loaded = discovery.load([folder])
-    loaded.raise_for_problems()
-    seen = Recorder()
-    runtime = MiniatureRuntime(tmp_path, mode)
-    run_cells(
-        cells_of(loaded.cases, [SPARK_359]),
-        JudgeCases(),
-        runtime,
-        Limits(jobs=1, step_timeout=60.0),
-        display=seen,
-        sink=seen,
-    )
-    return seen.verdicts["mine"], runtime
-
-
 KILLED = """
   - name: killed at rest
     restart: kill
     expect: {watermark: "12:10"}
   - name: killed with its rows out
     restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
-    expect: {rows: [], unchecked_here: true}
+    expect: {rows: []}
   - name: the window of 12:35 comes out of the state of before
     add: {events: [["13:10", 1]]}
     expect: {rows: [["12:30", "12:40", 1]], watermark: "12:45"}
 """
 
 
-def killed(at):
-    text = (CASES / "late-drops" / "windows.yaml").read_text() + KILLED.replace(", unchecked_here: true", "")
-    return text.replace("at: emitted", f"at: {at}")
-
-
-def test_a_killed_engine_is_replaced_and_the_next_resumes_its_checkpoint(tmp_path):
-    verdict, runtime = run_text(tmp_path, killed("emitted"), "right")
-    assert verdict.status == "conforms", verdict.describe()
-    assert runtime.started == 3
-
-
-def test_an_engine_that_loses_state_in_a_kill_violates(tmp_path):
-    verdict, _ = run_text(tmp_path, killed("emitted"), "forgets-on-resume")
-    assert verdict.status == "violates"
-    assert "expected, not emitted" in verdict.describe()
-
-
-def test_an_engine_that_was_always_killed_too_late_is_broken(tmp_path):
-    verdict, runtime = run_text(tmp_path, killed("emitted"), "always-misses")
-    assert verdict.status == "broken"
-    assert "the engine was killed too late at step 4" in verdict.describe()
-    assert runtime.started == 5
+@pytest.mark.parametrize(
+    ("mode", "status", "said", "started"),
+    [
+        ("right", "conforms", "", 3),
+        ("forgets-on-resume", "violates", "expected, not emitted", 3),
+        ("always-misses", "broken", "the engine was killed too late at step 4", 5),
+    ],
+)
+def test_a_killed_engine_is_replaced_and_the_next_resumes_its_checkpoint(tmp_path, mode, status, said, started):
+    (tmp_path / "mine.yaml").write_text(WINDOWS.read_text() + KILLED)
+    runtime = MiniatureRuntime(tmp_path, mode)
+    verdict = recorded(runtime, cases_at(tmp_path / "mine.yaml")).verdicts["mine"]
+    assert verdict.status == status, verdict.describe()
+    assert said in verdict.describe()
+    assert runtime.started == started
 
 
 @pytest.fixture

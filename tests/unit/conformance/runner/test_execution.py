@@ -5,13 +5,11 @@ import multiprocessing
 import random
 import sqlite3
 import time
-from pathlib import Path
 
 import pytest
 
 from conformance.runner.cases import JudgeCases, cells_of
 from conformance.runner.execution import DuplicateCell, Plan, run_cells
-from conformance.suite import discovery
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling import answer_cache
 from harness.scheduling.answer_cache import AnswerCache, answer_key, question_digest
@@ -19,10 +17,9 @@ from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 from tests.support.whole_suite import whole_suite
-from tests.unit.conformance.runner.test_cases import Recorder
+from tests.unit.conformance.runner.test_cases import CASES, WINDOWS, Recorder, cases_at, recorded
 
-CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
-TEXT = (CASES / "late-drops" / "windows.yaml").read_text()
+TEXT = WINDOWS.read_text()
 
 
 @pytest.fixture
@@ -32,29 +29,23 @@ def cache(tmp_path):
 
 
 def case_of(tmp_path, text):
-    folder = tmp_path / "cases"
-    folder.mkdir(exist_ok=True)
-    (folder / "mine.yaml").write_text(text)
-    loaded = discovery.load([folder])
-    loaded.raise_for_problems()
-    return loaded.cases[0]
+    (tmp_path / "mine.yaml").write_text(text)
+    (case,) = cases_at(tmp_path / "mine.yaml")
+    return case
 
 
-def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=None, allow_code=False):
+def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", allow_code=False):
     runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
-    seen = Recorder()
-    limits = Limits(jobs=1, step_timeout=60.0, conf=conf or {})
-    run_cells(
-        cells_of(cases or discovery.load([CASES]).cases, [SPARK_359]),
-        JudgeCases(),
-        runtime,
-        limits,
-        display=seen,
-        sink=seen,
-        cache=cache,
-        allow_code=allow_code,
-    )
-    return seen, runtime.started
+    return recorded(runtime, cases or cases_at(CASES), cache=cache, allow_code=allow_code), runtime.started
+
+
+def outcome(*given, **more):
+    """The statuses, and how many engines have started."""
+    seen, started = run(*given, **more)
+    return [verdict.status for verdict in seen.verdicts.values()], started
+
+
+RAN, REUSED = (["conforms"], 1), (["conforms"], 0)
 
 
 def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, cache):
@@ -95,42 +86,29 @@ class Later:
 def test_a_changed_expectation_is_judged_without_an_engine(tmp_path, cache):
     run(tmp_path, cache, case_of(tmp_path, TEXT))
     changed = case_of(tmp_path, TEXT.replace("dropped: 1", "dropped: 0"))
-    seen, started = run(tmp_path, cache, changed)
-    assert started == 0
-    assert seen.verdicts["mine"].status == "violates"
+    assert outcome(tmp_path, cache, changed) == (["violates"], 0)
 
 
 @pytest.mark.parametrize(
-    ("was", "becomes"),
+    ("was", "becomes", "changes"),
     [
-        ("10 minutes", "20 minutes"),
-        ("25 minutes", "26 minutes"),
-        ("12:35", "12:36"),
-        ("title:", "outputMode: update\ntitle:"),
+        ("10 minutes", "20 minutes", True),
+        ("25 minutes", "26 minutes", True),
+        ("12:35", "12:36", True),
+        ("title:", "outputMode: update\ntitle:", True),
+        ("dropped: 1", "dropped: 1, progress: {numInputRows: 1}", True),
+        ("dropped: 1", "dropped: [1]", True),
+        ("dropped: 1", "dropped: 0", False),
+        ("title: ", "title: Now ", False),
+        ("title:", "why: Somebody asked.\ntitle:", False),
     ],
 )
-def test_every_part_of_a_request_changes_the_key(tmp_path, was, becomes):
+def test_every_part_of_a_request_changes_the_key_and_titles_sources_and_expectations_do_not(
+    tmp_path, was, becomes, changes
+):
     assert was in TEXT
     before = question_digest(case_of(tmp_path, TEXT))
-    assert question_digest(case_of(tmp_path, TEXT.replace(was, becomes))) != before
-
-
-def test_titles_sources_and_expectations_do_not_change_the_key(tmp_path):
-    before = question_digest(case_of(tmp_path, TEXT))
-    for text in (
-        TEXT.replace("title: ", "title: Now "),
-        TEXT + "\nwhy: Somebody asked.\n",
-        TEXT.replace("dropped: 1", "dropped: 0"),
-    ):
-        assert text != TEXT
-        assert question_digest(case_of(tmp_path, text)) == before
-
-
-@pytest.mark.parametrize("wanted", ["dropped: 1, progress: {numInputRows: 1}", "dropped: [1]"])
-def test_expecting_raw_progress_changes_the_key(tmp_path, wanted):
-    before = question_digest(case_of(tmp_path, TEXT))
-    wanting = TEXT.replace("dropped: 1", wanted)
-    assert question_digest(case_of(tmp_path, wanting)) != before
+    assert (question_digest(case_of(tmp_path, TEXT.replace(was, becomes))) != before) == changes
 
 
 def test_engine_driver_settings_and_cut_change_the_key(tmp_path, monkeypatch):
@@ -169,27 +147,19 @@ def test_a_renamed_case_has_the_same_key(tmp_path, cache):
 
 
 def test_an_engine_without_a_fingerprint_always_runs(tmp_path, cache):
-    for _ in range(2):
-        _, started = run(tmp_path, cache, fingerprint=None)
-        assert started == 1
+    assert [outcome(tmp_path, cache, fingerprint=None) for _ in range(2)] == [RAN, RAN]
 
 
 def test_failures_are_not_cached(tmp_path, cache):
-    seen, _ = run(tmp_path, cache, mode="driver-fails")
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["broken"]
-    seen, started = run(tmp_path, cache)
-    assert started == 1
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+    assert outcome(tmp_path, cache, mode="driver-fails")[0] == ["broken"]
+    assert outcome(tmp_path, cache) == RAN
 
 
 def test_fresh_runs_again_and_caches_the_new_answer(tmp_path, cache):
     run(tmp_path, cache, mode="keeps-late-rows")
     with AnswerCache(tmp_path / "answers.sqlite", fresh=True) as forgetful:
-        _, started = run(tmp_path, forgetful)
-        assert started == 1
-    seen, started = run(tmp_path, cache)
-    assert started == 0
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert outcome(tmp_path, forgetful) == RAN
+    assert outcome(tmp_path, cache) == REUSED
 
 
 def test_a_case_that_needs_permission_always_runs(tmp_path, cache):
@@ -198,11 +168,8 @@ def test_a_case_that_needs_permission_always_runs(tmp_path, cache):
         tmp_path, TEXT.replace("agg: [sum(count) AS total]", "agg: [\"sum(count + reflect('a', 'b')) AS total\"]")
     )
     for _ in range(2):
-        seen, started = run(tmp_path, cache, case, allow_code=True)
-        assert started == 1
-    seen, started = run(tmp_path, cache, case)
-    assert started == 0
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["not-run"]
+        assert outcome(tmp_path, cache, case, allow_code=True)[1] == 1
+    assert outcome(tmp_path, cache, case) == (["not-run"], 0)
 
 
 @pytest.fixture
@@ -221,10 +188,7 @@ def corrupt(path, *, begin=100):
 def test_a_corrupt_file_of_ours_is_replaced(path, tmp_path):
     corrupt(path)
     with AnswerCache(path) as cache:
-        _, started = run(tmp_path, cache)
-        assert started == 1
-        _, started = run(tmp_path, cache)
-        assert started == 0
+        assert [outcome(tmp_path, cache) for _ in range(2)] == [RAN, REUSED]
         assert cache.problem is None
 
 
@@ -234,19 +198,14 @@ def test_an_answer_that_stands_under_another_key_is_none(path, tmp_path):
         file.execute("UPDATE answers SET key = 'of another question'")
     with AnswerCache(path) as cache:
         assert list(cache.lookup(["of another question"])) == []
-        seen, started = run(tmp_path, cache)
-    assert started == 1
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert outcome(tmp_path, cache) == RAN
 
 
 def unused(path, tmp_path, why):
     """The run goes on without the cache, says why, and leaves the file as it is."""
     before = path.read_bytes()
     with AnswerCache(path) as cache:
-        for _ in range(2):
-            seen, started = run(tmp_path, cache)
-            assert started == 1
-            assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert [outcome(tmp_path, cache) for _ in range(2)] == [RAN, RAN]
         assert cache.problem.startswith(f"{path} is not used as a cache of answers: ")
         assert why in cache.problem
     assert path.read_bytes() == before
@@ -258,19 +217,14 @@ def test_a_file_of_another_program_is_left_alone(tmp_path):
     unused(path, tmp_path, "it belongs to another program and stays as it is; CONFORMANCE_ANSWERS names another file")
 
 
-def test_a_database_of_another_program_is_left_alone(tmp_path):
+@pytest.mark.parametrize(("corrupted", "why"), [(False, "it belongs to another program"), (True, "malformed")])
+def test_a_database_of_another_program_is_left_alone(tmp_path, corrupted, why):
     path = tmp_path / "history.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as theirs, theirs:
         theirs.execute("CREATE TABLE visits (url TEXT)")
-    unused(path, tmp_path, "it belongs to another program")
-
-
-def test_a_corrupt_database_of_another_program_is_left_alone(tmp_path):
-    path = tmp_path / "history.sqlite"
-    with contextlib.closing(sqlite3.connect(path)) as theirs, theirs:
-        theirs.execute("CREATE TABLE visits (url TEXT)")
-    corrupt(path)
-    unused(path, tmp_path, "malformed")
+    if corrupted:
+        corrupt(path)
+    unused(path, tmp_path, why)
 
 
 def test_a_locked_file_is_not_used_and_keeps_its_answers(path, tmp_path, monkeypatch):
@@ -279,13 +233,11 @@ def test_a_locked_file_is_not_used_and_keeps_its_answers(path, tmp_path, monkeyp
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with AnswerCache(path) as cache:
-            _, started = run(tmp_path, cache)
-            assert started == 1
+            assert outcome(tmp_path, cache) == RAN
             assert "database is locked" in cache.problem
         other.rollback()
     with AnswerCache(path) as cache:
-        _, started = run(tmp_path, cache)
-        assert started == 0
+        assert outcome(tmp_path, cache) == REUSED
 
 
 def test_a_file_that_cannot_be_written_is_not_used(path, tmp_path, monkeypatch):
@@ -302,8 +254,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with AnswerCache(tmp_path / "file" / "answers.sqlite") as cache:
         assert "is not used as a cache of answers" in cache.problem
-        _, started = run(tmp_path, cache)
-        assert started == 1
+        assert outcome(tmp_path, cache) == RAN
 
 
 @pytest.mark.parametrize(
@@ -330,9 +281,7 @@ def test_an_error_in_the_middle_of_a_run_ends_only_the_cache(path, tmp_path, err
     with AnswerCache(path) as cache:
         cache._file.close()
         cache._file = Failing()
-        seen, started = run(tmp_path, cache)
-        assert started == 1
-        assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert outcome(tmp_path, cache) == RAN
         assert str(error) in cache.problem
 
 
@@ -340,8 +289,7 @@ def test_unused_answers_expire(path, tmp_path, monkeypatch):
     now = time.time()
     monkeypatch.setattr("harness.scheduling.answer_cache.time.time", lambda: now + 61 * 24 * 3600)
     with AnswerCache(path) as cache:
-        _, started = run(tmp_path, cache)
-    assert started == 1
+        assert outcome(tmp_path, cache) == RAN
 
 
 class Telling(Recorder):
@@ -365,7 +313,7 @@ def run_of_ours(folder, told):
 
 
 def many(number):
-    (case,) = discovery.load([CASES]).cases
+    (case,) = cases_at(CASES)
     return [
         case.model_copy(update={"id": f"late-drops/case-{n}", "conf": {"spark.sql.shuffle.partitions": str(n + 1)}})
         for n in range(number)

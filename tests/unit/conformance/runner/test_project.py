@@ -51,10 +51,8 @@ def test_it_is_found_upward(root):
         JarPackage("4.0", "a:b:1"),
         JarPackage("4.0", "c:d:2"),
     )
-    assert project.conf == {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.ansi.enabled": "true",
-    }
+    expected = {"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension", "spark.sql.ansi.enabled": "true"}
+    assert project.conf == expected
 
 
 def test_a_project_without_the_table_or_the_file_says_nothing(root):

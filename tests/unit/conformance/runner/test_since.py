@@ -16,16 +16,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from conformance.language.source import InvalidCase
-from conformance.runner.cases import JudgeCases, NothingChanged, RunOptions, cells_of, plan_run
-from conformance.runner.execution import run_cells
+from conformance.runner.cases import NothingChanged, RunOptions, plan_run
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import OwnCode
-from harness.scheduling.cell_run import Limits
 from tests.support.effort import number
 from tests.support.miniature import engine
 from tests.support.miniature import runtime as miniature
-from tests.support.miniature.target import SPARK_359
-from tests.unit.conformance.runner.test_cases import Recorder
+from tests.unit.conformance.runner.test_cases import recorded
 
 PLAIN = """\
 title: A window of two rows
@@ -170,16 +167,13 @@ def verdicts(root, since):
         return {}
     except InvalidCase:
         return "invalid"
-    seen, work = Recorder(), root.parent / "work"
+    work = root.parent / "work"
     work.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(miniature, "run", lambda request, mode, say: answered(root, request, mode, say))
-        limits = Limits(jobs=1, step_timeout=20)
         engines = miniature.MiniatureRuntime(work, faults={})
-        run_cells(
-            cells_of(plan.cases, [SPARK_359]), JudgeCases(), engines, limits, display=seen, sink=seen, allow_code=True
-        )
-    return {id: verdict.status for id, verdict in seen.verdicts.items()}
+        ran = recorded(engines, plan.cases, allow_code=True, step_timeout=20).verdicts
+    return {id: verdict.status for id, verdict in ran.items()}
 
 
 def answered(root, request, mode, say):

@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, cuts, handoffs
+from conformance.judging.checkpoint_verdict import cuts, handoffs
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.runner.execution import run_cells
 from conformance.runner.upgrade import handoff_cells
-from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.errors import UnusableResults
@@ -29,20 +28,13 @@ from reports.results.writing import ResultsWriter
 from reports.terminal.upgrades import show, summary
 from tests.support.miniature.target import SPARK_359
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
+from tests.unit.conformance.runner import test_cases
 
-CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 
-
-class Recorder:
+class Recorder(test_cases.Recorder):
     def __init__(self):
-        self.verdicts = {}
+        super().__init__()
         self.kept = []
-
-    def engine_says(self, target, line): ...
-    def engine_ready(self, target, identity, place): ...
-    def introduce(self, target, identity, place): ...
-    def started(self, task): ...
-    def judged(self, task, verdict, seconds): ...
 
     def keep(self, task, verdict, run):
         self.verdicts[(task.case.id, task.origin.name, task.target.name, verdict.cut)] = verdict
@@ -52,11 +44,9 @@ class Recorder:
 def case_with(tmp_path, more="", text=None):
     folder = tmp_path / "cases"
     folder.mkdir(exist_ok=True)
-    written = text or (CASES / "late-drops" / "windows.yaml").read_text()
-    (folder / "mine.yaml").write_text(written + textwrap.dedent(more))
-    loaded = discovery.load([folder])
-    loaded.raise_for_problems()
-    return loaded.cases[0]
+    (folder / "mine.yaml").write_text((text or test_cases.WINDOWS.read_text()) + textwrap.dedent(more))
+    (case,) = test_cases.cases_at(folder)
+    return case
 
 
 def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=False, jobs=1):
@@ -66,6 +56,13 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     limits = Limits(jobs=jobs, step_timeout=60.0)
     run_cells(handoff_cells(handoffs([case], each=each), pairs), JudgeCases(), runtime, limits, display=seen, sink=seen)
     return seen, runtime
+
+
+def only(tmp_path, case, **modes):
+    """The verdict on the one handoff of this case."""
+    seen, _ = handed_over(tmp_path, case, each=False, **modes)
+    (verdict,) = seen.verdicts.values()
+    return verdict
 
 
 def test_checkpoints_resume_at_every_cut_with_one_engine_per_version(tmp_path):
@@ -84,14 +81,8 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
     case = case_with(tmp_path)
     third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
     runtime, seen = TwoVersions(tmp_path, {}), Recorder()
-    run_cells(
-        handoff_cells(handoffs([case]), [(OLD, NEW), (OLD, third)]),
-        JudgeCases(),
-        runtime,
-        Limits(jobs=1, step_timeout=60.0),
-        display=seen,
-        sink=seen,
-    )
+    cells, limits = handoff_cells(handoffs([case]), [(OLD, NEW), (OLD, third)]), Limits(jobs=1, step_timeout=60.0)
+    run_cells(cells, JudgeCases(), runtime, limits, display=seen, sink=seen)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]
     assert len({cell.behaviour for cell in seen.kept}) == 1
     (first,) = [engine for engine in runtime.engines if "3.5.9" in engine._work]
@@ -100,8 +91,7 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
 
 
 def test_lost_state_violates(tmp_path):
-    seen, _ = handed_over(tmp_path, case_with(tmp_path), new="forgets-on-resume", each=False)
-    (verdict,) = seen.verdicts.values()
+    verdict = only(tmp_path, case_with(tmp_path), new="forgets-on-resume")
     assert verdict.status == "violates"
     assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
 
@@ -135,57 +125,15 @@ upgrades:
 
 
 def test_a_documented_refusal_is_expected(tmp_path):
-    seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
-    (verdict,) = seen.verdicts.values()
+    verdict = only(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume")
     assert (verdict.status, verdict.outcome) == ("differs", "refused")
     assert verdict.differs.link == "SPARK-57003"
 
 
 def test_an_undocumented_refusal_violates(tmp_path):
-    seen, _ = handed_over(tmp_path, case_with(tmp_path), new="refuses-to-resume", each=False)
-    (verdict,) = seen.verdicts.values()
+    verdict = only(tmp_path, case_with(tmp_path), new="refuses-to-resume")
     assert verdict.status == "violates"
     assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
-
-
-def test_a_documented_refusal_that_does_not_happen_is_stale(tmp_path):
-    seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), each=False)
-    (verdict,) = seen.verdicts.values()
-    assert verdict.status == "violates"
-    assert verdict.findings[0].describe().splitlines()[1] == (
-        "  stale upgrades entry for 3.5.9 → 4.0.5: the checkpoint is resumed to the end of the case"
-    )
-
-
-def test_an_error_other_than_the_documented_one_violates(tmp_path):
-    seen, _ = handed_over(
-        tmp_path,
-        case_with(tmp_path, REFUSED.replace("STATE_NOT", "STATE_SCHEMA_NOT")),
-        new="refuses-to-resume",
-        each=False,
-    )
-    (verdict,) = seen.verdicts.values()
-    assert (verdict.status, verdict.findings[0].mismatches) == ("violates", ("class",))
-
-
-OTHERWISE = """
-upgrades:
-  - from: <4
-    cuts: 2
-    because: it forgets
-    steps:
-      2: {rows: [], batches: [{kind: data}, {kind: no-data}]}
-"""
-
-
-def test_a_documented_difference_is_expected_and_stale_if_there_is_none(tmp_path):
-    case = case_with(tmp_path, OTHERWISE)
-    seen, _ = handed_over(tmp_path, case, new="forgets-on-resume", each=False)
-    assert [verdict.status for verdict in seen.verdicts.values()] == ["differs"]
-    seen, _ = handed_over(tmp_path / "cases", case, each=False)
-    (verdict,) = seen.verdicts.values()
-    assert verdict.status == "violates"
-    assert "stale upgrades entry" in verdict.findings[0].describe()
 
 
 def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
@@ -216,10 +164,8 @@ def test_a_version_that_cannot_reach_the_cut_hands_nothing_over(tmp_path):
     """
     case = case_with(tmp_path, more)
     seen, runtime = handed_over(tmp_path, case, back=True, each=True)
-    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == {
-        (OLD.name, NEW.name, 2): "not-applicable",
-        (OLD.name, NEW.name, 3): "not-applicable",
-    }
+    expected = {(OLD.name, NEW.name, 2): "not-applicable", (OLD.name, NEW.name, 3): "not-applicable"}
+    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == expected
     back = {key[3]: verdict for key, verdict in seen.verdicts.items() if key[1] == NEW.name}
     assert back[3].status == "not-applicable"
     assert back[2].status == "violates"
@@ -234,21 +180,11 @@ def test_a_kill_at_the_cut_happens_on_the_version_that_writes(tmp_path):
         add: {events: [["13:10", 1]]}
         expect: {rows: [["12:30", "12:40", 1]], watermark: "12:45"}
     """
-    text = (CASES / "late-drops" / "windows.yaml").read_text() + textwrap.indent(textwrap.dedent(more), "  ")
-    case = case_with(tmp_path, text=text)
+    case = case_with(tmp_path, text=test_cases.WINDOWS.read_text() + textwrap.indent(textwrap.dedent(more), "  "))
     assert cuts(case) == (4,)
     seen, runtime = handed_over(tmp_path, case, each=False)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
     assert sorted(runtime.started) == [OLD.name, OLD.name, NEW.name]
-
-
-def test_cuts(tmp_path):
-    case = case_with(tmp_path)
-    assert cuts(case) == (2,)
-    assert cuts(case, each=True) == (2, 3)
-    one = case.model_copy(update={"steps": case.steps[:1]})
-    assert cuts(one) == cuts(one, each=True) == ()
-    assert handoffs([case, one]) == (CheckpointHandoff(case, 2),)
 
 
 def results_of(tmp_path, seen, finish=True):
@@ -284,10 +220,9 @@ def test_the_printed_matrix(tmp_path, new, more, code, said):
     assert exit_code_of(cell.status for cell in results.upgrades) == code
     console = Console(file=io.StringIO(), width=120)
     show(results, console)
-    assert said in console.file.getvalue()
-    assert "workaround" not in console.file.getvalue()  # a sentence is not tried
-    assert summary(results) in console.file.getvalue()
-    assert "3.5.9 → 4.0.5" in console.file.getvalue()
+    shown = console.file.getvalue()
+    assert "workaround" not in shown  # a sentence is not tried
+    assert [text in shown for text in (said, summary(results), "3.5.9 → 4.0.5")] == [True] * 3
 
 
 def test_results_with_a_missing_cell_are_never_green(tmp_path):

@@ -59,10 +59,8 @@ def test_the_same_version_on_both_sides(upgrade):
 def test_the_other_way_round_with_the_address_in_the_variable(upgrade, monkeypatch):
     monkeypatch.setenv("CONFORMANCE_CONNECT", f"{SERVER}/;token=sesame-4711")
     said = upgrade("--from", "3.5.9", "--to", "3.5.9", "--to", "4.0.5", "--connect-side", "from")
-    assert [cell.pair for cell in upgrade.cells()] == [
-        ("spark-3.5.9-connect", "spark-3.5.9"),
-        ("spark-3.5.9-connect", "spark-4.0.5"),
-    ]
+    expected = [("spark-3.5.9-connect", "spark-3.5.9"), ("spark-3.5.9-connect", "spark-4.0.5")]
+    assert [cell.pair for cell in upgrade.cells()] == expected
     assert "sesame" not in said
     assert str(upgrade.asked.endpoint) == SERVER
 

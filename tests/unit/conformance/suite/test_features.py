@@ -23,10 +23,8 @@ CASES = {case.id: case for case in whole_suite().cases}
 
 
 def test_features_are_those_people_name() -> None:
-    assert features(CASES["late-drops/late-by-the-watermark-of-the-batch-before"]) == (
-        "append mode",
-        "window aggregation",
-    )
+    expected = ("append mode", "window aggregation")
+    assert features(CASES["late-drops/late-by-the-watermark-of-the-batch-before"]) == expected
     assert "restart" in features(CASES["recovery/replay-filters-late-rows-as-the-first-attempt-did"])
     assert "named sources" in features(CASES["recovery/named-sources-may-change-places"])
     assert {"update mode", "inner join", "chained operators"} <= set(

@@ -162,10 +162,8 @@ class TestNew:
         loaded = discovery.load([path])
         assert loaded.problems == ()
         (case,) = loaded.cases
-        assert {name: [field.name for field in schema.fields] for name, schema in case.streams.items()} == {
-            "orders": ["order_time", "key", "amount"],
-            "clicks": ["event_time", "key", "amount"],
-        }
+        expected = {"orders": ["order_time", "key", "amount"], "clicks": ["event_time", "key", "amount"]}
+        assert {name: [field.name for field in schema.fields] for name, schema in case.streams.items()} == expected
         first, *_ = path.read_text().splitlines()
         assert first == "# yaml-language-server: $schema=schema.json"
         schema = path.with_name("schema.json")
