@@ -20,30 +20,20 @@ from reports.analysis.report import Report
 from reports.exports.ci_reports import MOST_BYTES, badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
+from reports.results.status import MARKS
 from tests.support import cells as a
 from tests.support.observations import differs
 from tests.support.runs import written
 
 SCHEMAS = Path(__file__).with_name("schemas")
-STATUSES = (
-    "conforms",
-    "differs",
-    "bug",
-    "unsupported",
-    "violates",
-    "broken",
-    "not-run",
-    "not-applicable",
-    "flaky",
-)
 HOSTILE = "</pre><script>alert(1)</script> | `x` \u202e ::error:: %0A \x1b[31m \x00 \ufffe"
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    ids = tuple(f"f/{status}" for status in STATUSES)
     targets = ("spark-3.5.9", "spark-4.3.0")
-    return Results.read(written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in STATUSES for t in targets}))  # type: ignore[misc]
+    statuses = {(f"f/{status}", target): status for status in MARKS for target in targets}
+    return Results.read(written(tmp_path / "r", tuple(f"f/{status}" for status in MARKS), targets, statuses))
 
 
 def without_a_ticket(results: Results) -> Results:
