@@ -26,14 +26,14 @@ from harness.runtimes.kafka import (
     connector,
     parse_servers,
 )
-from tests.support.environments import with_jars
+from tests.support import environments as fakes
 
 SPARK = SparkVersion.parse("3.5.9")
 
 
 @pytest.fixture
 def environment(tmp_path):
-    return with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar")
+    return fakes.with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar")
 
 
 def told(_line):
@@ -187,10 +187,7 @@ time.sleep(600)
         monkeypatch.setattr(kafka, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
 
         def start(script):
-            java = environment.java_home / "bin" / "java"
-            java.parent.mkdir(parents=True)
-            java.write_text(f"#!/bin/sh\nfor last; do :; done\n{script}\n")
-            java.chmod(0o755)
+            fakes.script(environment.java_home / "bin" / "java", f"for last; do :; done\n{script}")
             return OwnBroker(environment, told)
 
         return start
@@ -218,21 +215,20 @@ time.sleep(600)
             start("echo Unsupported class file version; exit 3")
 
     @pytest.mark.parametrize(
-        "script", ["exit 3", 'case "$*" in *format*) exit 0;; esac; exit 1'], ids=["format", "start"]
+        ("script", "python", "error"),
+        [
+            ("exit 3", sys.executable, HarnessError),
+            ('case "$*" in *format*) exit 0;; esac; exit 1', sys.executable, HarnessError),
+            ("exit 0", "/no/python", FileNotFoundError),
+        ],
+        ids=["format", "start", "guard"],
     )
-    def test_one_that_ends_leaves_no_files(self, start, monkeypatch, tmp_path, script):
+    def test_one_that_does_not_start_leaves_no_files(self, start, monkeypatch, tmp_path, script, python, error):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
         (tmp_path / "temporary").mkdir()
-        with pytest.raises(HarnessError, match=r"the Kafka broker did not start: it ended with exit code"):
+        monkeypatch.setattr(sys, "executable", python)
+        with pytest.raises(error, match=r"the Kafka broker did not start: it ended with exit code|/no/python"):
             start(script)
-        assert list((tmp_path / "temporary").iterdir()) == []
-
-    def test_one_whose_guard_cannot_start_leaves_no_files(self, start, monkeypatch, tmp_path):
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-        (tmp_path / "temporary").mkdir()
-        monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-        with pytest.raises(FileNotFoundError):
-            start("exit 0")
         assert list((tmp_path / "temporary").iterdir()) == []
 
 
