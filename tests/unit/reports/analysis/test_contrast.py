@@ -43,15 +43,6 @@ class TestAnotherBugOfTheCase:
         )
         assert str(matrix.known_bug(a.CASE, matrix.targets[0])) == told
 
-    def test_the_same_ticket_in_several_entries_is_one_bug(self, tmp_path: Path) -> None:
-        entries = tuple(
-            differs(versions, because="a bug", link="SPARK-1", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
-            for versions in ("<3.4", ">=3.4,<4.2")
-        )
-        answers = {"3.3.4": a.LOST, "3.5.9": a.LOST, "4.3.0": a.CALM}
-        matrix = Matrix.of(a.results(tmp_path / "r", {a.CASE: answers}, {a.CASE: entries}))
-        assert str(matrix.known_bug(a.CASE, matrix.targets[0])) == "known bug, fixed in 4.2.0"
-
     @staticmethod
     def covers(entries, version: str) -> bool:
         return any(SparkVersion.parse(version) in entry.spark for entry in entries)

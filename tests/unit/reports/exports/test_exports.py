@@ -209,17 +209,6 @@ class TestEverything:
         ]
 
 
-@pytest.mark.parametrize("format", ["junit", "summary", "annotations", "badge", "json"])
-def test_each_is_written_by_the_command(tmp_path, monkeypatch, capsys, format) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path / "results.jsonl", ("f/a",), statuses={("f/a", "spark-4.3.0"): "violates"})
-    for arguments in (["results.jsonl"], ["results.jsonl", "--output", "new/out"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["export", format, *arguments])
-        assert stopped.value.code == 0
-    assert capsys.readouterr().out.encode() == Path("new/out").read_bytes()
-
-
 def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.jsonl").write_text("")
@@ -247,14 +236,12 @@ def exit_code(*arguments: str) -> object:
     return stopped.value.code
 
 
-def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     case = "late-drops/delay-20-drops-a-row-45-seconds-behind"
     assert exit_code("script", case) == 0
     script = capsys.readouterr().out
     compile(script, "script", "exec")
     assert script.splitlines()[1] == f"# {case} of watermark-conformance"
-    assert exit_code("script", case, "-o", str(tmp_path / "late.py")) == 0
-    assert (tmp_path / "late.py").read_text() == script
 
 
 def test_a_case_that_is_no_plain_program_says_why(capsys: pytest.CaptureFixture[str]) -> None:
