@@ -210,25 +210,21 @@ class TestFinish:
         engine._finish = lambda: engine.finished.append(engine.ended)
         return engine
 
-    def test_after_some_cases(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH):
+    @pytest.mark.parametrize(
+        ("cases", "end", "finished"),
+        [
+            (ANSWERED_BEFORE_FINISH, DriverEngine.close, [False]),
+            (ANSWERED_BEFORE_FINISH - 1, DriverEngine.close, []),
+            (ANSWERED_BEFORE_FINISH, DriverEngine.kill, []),
+        ],
+        ids=["after some cases", "not after a few", "not once it was killed"],
+    )
+    def test_it_finishes(self, engine, cases, end, finished):
+        for _ in range(cases):
             observe(engine)
+        end(engine)
         engine.close()
-        engine.close()
-        assert engine.finished == [False]
-
-    def test_not_after_a_few(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH - 1):
-            observe(engine)
-        engine.close()
-        assert engine.finished == []
-
-    def test_not_once_it_was_killed(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH):
-            observe(engine)
-        engine.kill()
-        engine.close()
-        assert engine.finished == []
+        assert engine.finished == finished
 
     def test_an_interrupted_finish_leaves_no_engine_behind(self, start):
         def interrupted():

@@ -90,21 +90,20 @@ class TestConnector:
         assert [jar.name for jar in found()[1]] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
         assert asked[0] == ("3.5.9", "spark-sql-kafka-0-10_2.12-for-3.5.9")
 
-    def test_where_the_release_has_none_it_is_the_nearest(self, monkeypatch, environment):
-        asked, found = self.found(monkeypatch, environment, has={"3.5.7": "3.5.7", "3.5.6": "3.5.6"})
-        assert found()[0] == "3.5.7"
-        assert [version for version, _ in asked] == ["3.5.9", "3.5.8", "3.5.7"]
-
-    def test_a_line_without_any_has_that_of_an_earlier_line(self, monkeypatch, environment):
-        asked, found = self.found(monkeypatch, environment, has={"[3.0.0,3.5.9]": "3.4.2"})
-        assert found()[0] == "3.4.2"
-        assert [version for version, _ in asked][-2:] == ["3.5.0", "[3.0.0,3.5.9]"]
-
-    def test_a_later_patch_serves_where_there_is_no_earlier_one(self, monkeypatch, environment):
-        """4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it."""
-        asked, found = self.found(monkeypatch, environment, has={"4.1.1": "4.1.1"})
-        assert found(SparkVersion.parse("4.1.0"))[0] == "4.1.1"
-        assert [version for version, _ in asked] == ["4.1.0", "4.1.1"]
+    @pytest.mark.parametrize(
+        ("spark", "has", "order"),
+        [
+            ("3.5.9", "3.5.7", ["3.5.9", "3.5.8", "3.5.7"]),
+            ("3.5.9", "[3.0.0,3.5.9]", [*(f"3.5.{patch}" for patch in range(9, -1, -1)), "[3.0.0,3.5.9]"]),
+            # 4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it.
+            ("4.1.0", "4.1.1", ["4.1.0", "4.1.1"]),
+        ],
+        ids=["the nearest", "that of an earlier line", "a later patch where there is no earlier one"],
+    )
+    def test_where_the_release_has_none_it_is_another(self, monkeypatch, environment, spark, has, order):
+        asked, found = self.found(monkeypatch, environment, has={has: "3.4.2"})
+        assert found(SparkVersion.parse(spark))[0] == "3.4.2"
+        assert [version for version, _ in asked] == order
 
     def test_a_version_without_any_is_told(self, monkeypatch, environment):
         _, found = self.found(monkeypatch, environment, has={})
