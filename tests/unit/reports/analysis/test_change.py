@@ -29,7 +29,7 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
 def test_a_reason_that_both_versions_have_is_told_once(tmp_path: Path) -> None:
     said = {"because": "it was late", "link": "SPARK-1"}
     entries = (
-        differs("<4", steps={1: {"rows": [["12:00", "12:10", 1]]}}, **said),
+        differs("<4", steps=a.ONLY_FIRST, **said),
         differs(">=4", steps={1: {"state": 7}}, **said),
     )
     (change,) = pair(tmp_path, a.LOST, a.FULLER, **{a.CASE: entries}).changes
@@ -67,9 +67,7 @@ def test_cells_without_an_answer_are_told_and_cases_about_other_versions_are_not
 
 
 def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> None:
-    entry = differs(
-        ">=3.5,<3.5.4", because="a bug", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
-    )
+    entry = a.bug(">=3.5,<3.5.4")
     results = a.results(tmp_path / "r", {a.CASE: {"3.5.0": a.LOST, "3.5.9": a.CALM}}, {a.CASE: (entry,)})
     matrix = Matrix.of(results)
     (there,) = changes(matrix, *matrix.targets).changes

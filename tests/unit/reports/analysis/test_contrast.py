@@ -9,7 +9,6 @@ import pytest
 from conformance.core.versions import SparkVersion
 from reports.analysis.matrix import Matrix
 from tests.support import cells as a
-from tests.support.observations import differs
 
 
 class TestAnotherBugOfTheCase:
@@ -31,10 +30,8 @@ class TestAnotherBugOfTheCase:
         ],
     )
     def test_the_clean_release_is_told(self, tmp_path: Path, first: str, second: str, told: str) -> None:
-        steps = {1: {"rows": [["12:00", "12:10", 1]]}}
         entries = tuple(
-            differs(versions.split(" or "), because="a bug", link=link, bug=True, steps=steps)
-            for versions, link in ((first, "SPARK-1"), (second, "SPARK-2"))
+            a.bug(versions.split(" or "), link=link) for versions, link in ((first, "SPARK-1"), (second, "SPARK-2"))
         )
         answers = {version: a.LOST for version in self.LINES if self.covers(entries, version)}
         answers |= {"3.5.9": a.LOST if self.covers(entries, "3.5.9") else a.CALM}

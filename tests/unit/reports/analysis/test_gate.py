@@ -22,7 +22,7 @@ from tests.support import cells as a
 from tests.support.observations import differs
 from tests.support.runs import forged
 
-BEFORE = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+BEFORE = differs("<4", because="it was late", link="SPARK-1", steps=a.ONLY_FIRST)
 ANSWERS = {
     "f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM},
     "f/rows": {"3.5.9": a.LOST, "4.3.0": a.CALM},
@@ -85,8 +85,8 @@ def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
 
 
 class TestKnownBugs:
-    ENTRY = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
-    ALL = differs(">=3", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    ENTRY = a.bug("<4")
+    ALL = a.bug(">=3")
 
     def test_one_that_only_the_later_version_has_fails_with_every_option(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
@@ -144,7 +144,7 @@ class TestKnownBugs:
         assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
 
     def test_a_documented_difference_that_both_have_is_not_a_bug(self, capsys, tmp_path) -> None:
-        entry = differs(">=3", because="it is late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+        entry = differs(">=3", because="it is late", link="SPARK-1", steps=a.ONLY_FIRST)
         a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")

@@ -22,7 +22,6 @@ from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
 from reports.results.status import MARKS
 from tests.support import cells as a
-from tests.support.observations import differs
 from tests.support.runs import written
 
 SCHEMAS = Path(__file__).with_name("schemas")
@@ -182,7 +181,7 @@ def test_badge(tmp_path, status, color, message) -> None:
 
 
 def test_a_badge_beside_known_bugs_is_not_bright_green(tmp_path) -> None:
-    entry = differs("<4", because="it is lost", link="SPARK-1", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    entry = a.bug("<4")
     found = a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (entry,)})
     said = json.loads(badge(found))
     assert (said["color"], said["message"], said["isError"]) == ("yellow", "1 of 2, 1 known bug", False)

@@ -13,15 +13,13 @@ from reports.html.writer import write
 from reports.results.known_bug import explained, listed_bugs
 from reports.results.records import DocumentedDifference
 from tests.support import cells as a
-from tests.support.observations import differs
 
 SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
-BUG = {"because": "it is lost", "bug": True, "steps": {1: {"rows": [["12:00", "12:10", 1]]}}}
 
 
 def site(folder: Path, link: str, spark: str = ">=3") -> Path:
     versions = {"3.5.9": a.LOST, "4.3.0": a.LOST if spark == ">=3" else a.CALM}
-    found = a.results(folder / "r.jsonl", {"f/a": versions}, {"f/a": (differs(spark, link=link, **BUG),)})
+    found = a.results(folder / "r.jsonl", {"f/a": versions}, {"f/a": (a.bug(spark, link=link),)})
     write(Report.of(found, Suite(())), folder / "site")
     return folder / "site"
 
@@ -53,7 +51,7 @@ def test_a_page_without_a_known_cause_has_none(tmp_path: Path) -> None:
 
 
 def test_a_bug_without_tickets_is_explained_on_the_pages_of_its_file_alone() -> None:
-    entry = DocumentedDifference.of(differs(">=3", **BUG))
+    entry = DocumentedDifference.of(a.bug(">=3", link=None))
     told = explained("join-delays/equal-intervals-on-both-sides-of-a-range.moved-across", [entry])
     assert [bug.case for bug in told] == ["join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice"]
     assert explained("join-delays/another", [entry]) == ()

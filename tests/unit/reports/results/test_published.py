@@ -26,7 +26,6 @@ from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import RECORD, Footer
 from tests.support import cells as a
-from tests.support.observations import change, differs
 from tests.support.runs import forged
 
 Answers = dict[str, dict[str, Observation | str]]
@@ -35,13 +34,7 @@ PATCHES: Answers = {
     "f/a": {"3.5.3": a.LOST, "3.5.4": a.LOST, "3.5.8": a.CALM},
     "f/new": dict.fromkeys(["3.5.3"], a.NOT_RUN),
 }
-ONLY_FIRST = {1: change(rows=[["12:00", "12:10", 1]])}
-BUG = {
-    "f/a": tuple(
-        differs(spark, because="rows are lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
-        for spark in (">=3.5,<3.5.5", ">=4.0")
-    )
-}
+BUG = {"f/a": tuple(a.bug(spark, link="SPARK-9") for spark in (">=3.5,<3.5.5", ">=4.0"))}
 
 
 @pytest.fixture(autouse=True)
@@ -183,10 +176,7 @@ def test_the_known_bugs_of_each_and_the_release_with_the_fewest(baselines: Path)
 def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_the_last_release_of_each_line(
     baselines: Path,
 ) -> None:
-    bugs = tuple(
-        differs(spark, because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
-        for spark in (">=3.4,<3.4.4", ">=3.5,<3.5.5")
-    )
+    bugs = tuple(a.bug(spark, link="SPARK-9") for spark in (">=3.4,<3.4.4", ">=3.5,<3.5.5"))
     patches = {"f/a": {"3.4.3": a.LOST, "3.5.3": a.LOST, "3.5.8": a.NOT_RUN}}
     put(baselines, {"f/a": {"3.5.9": a.CALM}}, patches, {"f/a": bugs})
     found = lines()
@@ -201,7 +191,7 @@ def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_
 
 
 def test_no_release_is_called_the_best_for_what_was_not_run_on_it(baselines: Path) -> None:
-    bug = differs(">=3.5.5,<4", because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
+    bug = a.bug(">=3.5.5,<4", link="SPARK-9")
     later = {"f/a": {"3.5.9": a.LOST, "4.0.5": a.CALM}, "f/new": {"3.5.9": a.CALM, "4.0.5": a.CALM}}
     put(baselines, later, {"f/a": {"3.5.3": a.CALM}, "f/new": {}}, {"f/a": (bug,)})
     assert [name for name, one in lines().items() if one.best] == ["3.5.3"]
