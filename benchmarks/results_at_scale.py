@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reports.results.compression import open_results
 from reports.results.published import published
 
 HERE = Path(__file__).parents[1]
@@ -93,7 +94,8 @@ def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
 
 def write(path: Path, source: Path, at_least: int, *, half: int | None = None, **changed: Any) -> int:
     """Write a results file of about this many cells; ``half``: only those of every second version."""
-    records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    with open_results(source) as lines:
+        records = [json.loads(line) for line in lines]
     header, cells, footer = records[0], [one for one in records if one["record"] == "cell"], records[-1]
     copies = -(-at_least // len(cells))
     kept = [target for number, target in enumerate(header["targets"]) if half is None or number % 2 == half]
@@ -112,7 +114,7 @@ def write(path: Path, source: Path, at_least: int, *, half: int | None = None, *
                 if cell["target"] in names:
                     file.write(json.dumps({**cell, **_renamed(cell, copy), **changed}) + "\n")
                     counts[cell["status"]] += 1
-        file.write(json.dumps({**footer, "counts": counts}) + "\n")
+        file.write(json.dumps({**footer, "counts": counts, "digest": None}) + "\n")
     return sum(counts.values())
 
 

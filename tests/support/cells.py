@@ -13,7 +13,7 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS, judge, no_answer, not_
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.writing import ResultsWriter
-from tests.support.observations import batch, case, expect, failed, observed, step, window
+from tests.support.observations import batch, case, differs, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, header
 
 CASE = "late/a"
@@ -40,12 +40,14 @@ FAILED_OTHERWISE = seen(failed(1, "SparkRuntimeException", stage="run", message=
 FAILED_LATER = seen(step(1, batch(0, FIRST), error=FAILED.steps[0].error))
 FAILED_LATER_OTHERWISE = seen(step(1, batch(0, FIRST), error=FAILED_OTHERWISE.steps[0].error))
 FAILED_LATER_FULLER = seen(step(1, batch(0, FIRST, state=(7,)), error=FAILED_OTHERWISE.steps[0].error))
+ONLY_FIRST = {1: {"rows": [["12:00", "12:10", 1]]}}
+"""What an entry says of a version that answers ``LOST``."""
 BROKEN, NOT_RUN, OUTSIDE = "broken", "not run", "outside"
 
 
-def cell(id: str, target: str, answer: Observation | str, differs: tuple[Differs, ...] = ()) -> Cell:
-    """What was recorded where this was answered. The case expects ``CALM``, or what an entry of ``differs`` says."""
-    of = case(expect(rows=[["12:00", "12:10", 1], ["12:10", "12:20", 2]]), id=id, differs=differs)
+def cell(id: str, target: str, answer: Observation | str, entries: tuple[Differs, ...] = ()) -> Cell:
+    """What was recorded where this was answered. The case expects ``CALM``, or what one of its entries says."""
+    of = case(expect(rows=[["12:00", "12:10", 1], ["12:10", "12:20", 2]]), id=id, differs=entries)
     version = SparkVersion.parse(target.removeprefix("spark-"))
     if answer == BROKEN:
         return Cell.of(of, target, no_answer(of, version, "broken", "the engine did not answer"))
@@ -58,6 +60,11 @@ def cell(id: str, target: str, answer: Observation | str, differs: tuple[Differs
     assert isinstance(answer, Observation)
     found = answer.model_copy(update={"case": id})
     return Cell.of(of, target, judge(of, version, found), [found], 12)
+
+
+def bug(spark: str | list[str], **keys: Any) -> Differs:
+    """An entry for a known bug of versions that answer ``LOST``."""
+    return differs(spark, **{"because": "it is lost", "link": "SPARK-2", "bug": True, "steps": ONLY_FIRST, **keys})
 
 
 ENTRY = DocumentedDifference(spark="", because="another schema", link="SPARK-9")
@@ -86,7 +93,7 @@ def handoff_cell(
 def results(
     path: Path,
     answers: Mapping[str, Mapping[str, Observation | str]],
-    differs: Mapping[str, tuple[Differs, ...]] | None = None,
+    entries: Mapping[str, tuple[Differs, ...]] | None = None,
 ) -> Results:
     """Results of these answers: case id → version → answer."""
     versions = tuple(dict.fromkeys(version for by_version in answers.values() for version in by_version))
@@ -96,7 +103,7 @@ def results(
             writer.introduce(Target(name=f"spark-{version}", spark=version, java="17", python="3.11"))
         for id, by_version in answers.items():
             for version in versions:
-                entries = (differs or {}).get(id, ())
-                writer.write(cell(id, f"spark-{version}", by_version.get(version, CALM), entries))
+                of_case = (entries or {}).get(id, ())
+                writer.write(cell(id, f"spark-{version}", by_version.get(version, CALM), of_case))
         writer.finish(FINISHED)
     return Results.read(path)

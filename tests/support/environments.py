@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -50,17 +50,26 @@ echo "    java.vm.name = a fake" >&2""",
     return home
 
 
-def uv_wheel(folder: Path, program: str) -> str:
-    """Write a wheel named uv, version 99.0, with this shell script as its program; returns its sha256."""
+def wheel(folder: Path, name: str, version: str, files: Mapping[str, str]) -> Path:
+    """Write a wheel with these files and return it."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "uv-99.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as wheel:
-        entry = zipfile.ZipInfo("uv-99.0.data/scripts/uv")
-        entry.external_attr = 0o100755 << 16
-        wheel.writestr(entry, f"#!/bin/sh\n{program}\n")
-        wheel.writestr("uv-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: uv\nVersion: 99.0\n")
-        wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("uv-99.0.dist-info/RECORD", "")
+    path, about = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    described = {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for place, text in (*files.items(), *described.items()):
+            entry = zipfile.ZipInfo(place)
+            entry.external_attr = 0o100755 << 16
+            archive.writestr(entry, text)
+    return path
+
+
+def uv_wheel(folder: Path, program: str) -> str:
+    """Write a wheel named uv, version 99.0, with this shell script as its program; return its sha256."""
+    path = wheel(folder, "uv", "99.0", {"uv-99.0.data/scripts/uv": f"#!/bin/sh\n{program}\n"})
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

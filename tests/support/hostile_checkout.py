@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
-from tests.support.environments import script
+from tests.support.environments import script, wheel
 
 MODULES = (
     "venv",
@@ -65,15 +64,8 @@ def pyspark_wheel(folder: Path, version: str, pth: str = "") -> None:
     Args:
         pth: what Python runs whenever it starts in an environment that has the wheel.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(folder / f"pyspark-{version}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("pyspark/__init__.py", f"__version__ = {version!r}\n")
-        if pth:
-            wheel.writestr("pyspark-start.pth", pth)
-        about = f"pyspark-{version}.dist-info"
-        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n")
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{about}/RECORD", "")
+    files = {"pyspark/__init__.py": f"__version__ = {version!r}\n", "pyspark-start.pth": pth}
+    wheel(folder, "pyspark", version, {name: text for name, text in files.items() if text})
 
 
 def hostile_checkout(root: Path, canary: Path) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case
+from conformance.core.observation import Observation
 from conformance.core.versions import VersionRange
 from conformance.suite.discovery import Suite
 from reports.results.reading import Results
@@ -67,11 +68,13 @@ def test_an_answer_to_an_earlier_case_counts_if_the_case_of_today_expects_it(
     assert ("left out: f/a on 3.5.3" in capsys.readouterr().err) == (status == "not-run")
 
 
+@pytest.mark.parametrize(("answer", "rows"), [(a.LOST, ROWS), (a.CALM, ROWS[:1])], ids=["it was", "it is found today"])
 def test_an_answer_to_the_case_of_today_is_published_whatever_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: Observation, rows: list[list[object]]
 ) -> None:
-    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.LOST}})
-    today = of("f/a").model_copy(update={"digest": found.cells[0].case_digest})
+    """Entries of ``behaviours.yaml``, and the rules of judging, are not in the digest of a case."""
+    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": answer}})
+    today = of("f/a", rows).model_copy(update={"digest": found.cells[0].case_digest})
     files = published(tmp_path / "patches", found, today)
     assert statuses(files["3"])["f/a", "spark-3.5.3"] == "violates"
     assert "not as the case says: f/a on 3.5.3: violates" in capsys.readouterr().err
@@ -88,17 +91,6 @@ def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_o
     files = published(tmp_path / "patches", found, asks)
     assert statuses(files["3"])["f/a", "spark-3.5.3"] == status
     assert ("left out: f/a on 3.5.3: too little of it is kept" in capsys.readouterr().err) != same
-
-
-def test_a_green_answer_is_not_kept_in_spite_of_what_is_found_today(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Entries of ``behaviours.yaml``, and the rules of judging, are not in the digest of a case."""
-    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
-    today = of("f/a", ROWS[:1]).model_copy(update={"digest": found.cells[0].case_digest})
-    files = published(tmp_path / "patches", found, today)
-    assert statuses(files["3"])["f/a", "spark-3.5.3"] == "violates"
-    assert "not as the case says: f/a on 3.5.3: violates" in capsys.readouterr().err
 
 
 def test_a_later_run_replaces_answers_but_not_by_silence(tmp_path: Path) -> None:

@@ -44,25 +44,20 @@ def damaged(checkpoint, how, part):
     return {name: after.get(name) for name in before if after.get(name) != before[name]}
 
 
-def test_the_newest_offsets_without_a_byte_and_without_a_checksum_that_would_tell(checkpoint):
-    assert damaged(checkpoint, "empty", "offsets") == {"offsets/1": 0, "offsets/.1.crc": None}
+NEWEST = ("state/0/0/2.delta", "state/0/1/2.delta", "state/1/0/left-keyToNumValues/10.zip")
 
 
-def test_the_newest_commit_cut_in_half(checkpoint):
-    size = files(checkpoint)["commits/0"]
-    assert damaged(checkpoint, "truncated", "commit") == {"commits/0": size // 2}
-
-
-def test_no_metadata(checkpoint):
-    assert damaged(checkpoint, "gone", "metadata") == {"metadata": None}
-
-
-def test_the_newest_version_of_every_state_store(checkpoint):
-    assert damaged(checkpoint, "gone", "delta") == {
-        "state/0/0/2.delta": None,
-        "state/0/1/2.delta": None,
-        "state/1/0/left-keyToNumValues/10.zip": None,
-    }
+@pytest.mark.parametrize(
+    ("how", "part", "changed"),
+    [
+        ("empty", "offsets", {"offsets/1": 0, "offsets/.1.crc": None}),  # the checksum would tell
+        ("truncated", "commit", {"commits/0": len('v1\n{"nextBatchWatermarkMs":1000}') // 2}),
+        ("gone", "metadata", {"metadata": None}),
+        ("gone", "delta", dict.fromkeys(NEWEST)),
+    ],
+)
+def test_only_the_newest_of_what_is_named_is_damaged(checkpoint, how, part, changed):
+    assert damaged(checkpoint, how, part) == changed
 
 
 def test_the_newest_snapshot_of_every_state_store(checkpoint):

@@ -12,38 +12,19 @@ from harness.driver.clock import DrivenClock
 from harness.driver.errors import DriverFailure
 
 
-class Field:
-    def __init__(self, name):
-        self._name = name
-
-    def getName(self):  # noqa: N802
-        return self._name
-
-    def setAccessible(self, _):  # noqa: N802
-        pass
-
-    def get(self, holder):
-        return getattr(holder, self._name)
-
-    def set(self, holder, value):
-        setattr(holder, self._name, value)
+def field(name):
+    return SimpleNamespace(
+        getName=lambda: name,
+        setAccessible=lambda _: None,
+        get=lambda holder: getattr(holder, name),
+        set=lambda holder, value: setattr(holder, name, value),
+    )
 
 
-class Kind:
+def kind_with(*fields, above=None):
     """A ``java.lang.Class``."""
-
-    def __init__(self, *fields, above=None):
-        self._fields = fields
-        self._above = above
-
-    def getSuperclass(self):  # noqa: N802
-        return self._above
-
-    def getDeclaredFields(self):  # noqa: N802
-        return [Field(name) for name in self._fields]
-
-    def getDeclaredField(self, name):  # noqa: N802
-        return Field(name)
+    declared = [field(name) for name in fields]
+    return SimpleNamespace(getSuperclass=lambda: above, getDeclaredFields=lambda: declared, getDeclaredField=field)
 
 
 class Holder(SimpleNamespace):
@@ -54,7 +35,7 @@ class Holder(SimpleNamespace):
 class Query(Holder):
     """A ``MicroBatchExecution`` with an interval of 10 ms; ``executed`` are the times of its triggers."""
 
-    kind = Kind("triggerExecutor", above=Kind("triggerClock"))
+    kind = kind_with("triggerExecutor", above=kind_with("triggerClock"))
 
     def __init__(self, executor):
         super().__init__(triggerClock="of the system", triggerExecutor=executor, active=True, executed=[])
@@ -95,7 +76,7 @@ def session(monkeypatch):
 @pytest.fixture(params=["with its executor", "before its executor"])
 def query(request):
     """Up to 4.0 a query has the executor of its trigger from the beginning."""
-    executor = Holder(kind=Kind("clock"), clock="of the system") if "with" in request.param else None
+    executor = Holder(kind=kind_with("clock"), clock="of the system") if "with" in request.param else None
     return Query(executor)
 
 

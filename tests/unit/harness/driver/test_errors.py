@@ -18,33 +18,14 @@ class Py4JJavaError(Exception):
         self.java_exception = java_exception
 
 
-class JavaClass:
-    def __init__(self, name, parent=None):
-        self._name, self._parent = name, parent
-
-    def getSimpleName(self):  # noqa: N802 — Java's
-        return self._name
-
-    def getSuperclass(self):  # noqa: N802 — Java's
-        return self._parent
+def throwable(name, message, cause=None):
+    """An exception of Java, of a class whose parent is ``Exception``."""
+    above = SimpleNamespace(getSimpleName=lambda: "Exception", getSuperclass=lambda: None)
+    of = SimpleNamespace(getSimpleName=lambda: name, getSuperclass=lambda: above)
+    return SimpleNamespace(getClass=lambda: of, getMessage=lambda: message, getCause=lambda: cause)
 
 
-class Throwable:
-    def __init__(self, name, message, cause=None):
-        self._class = JavaClass(name, JavaClass("Exception"))
-        self._message, self._cause = message, cause
-
-    def getClass(self):  # noqa: N802 — Java's
-        return self._class
-
-    def getMessage(self):  # noqa: N802 — Java's
-        return self._message
-
-    def getCause(self):  # noqa: N802 — Java's
-        return self._cause
-
-
-FAILED = Throwable("StreamingQueryException", "the query failed", Throwable("NoSuchElementException", "None.get"))
+FAILED = throwable("StreamingQueryException", "the query failed", throwable("NoSuchElementException", "None.get"))
 
 
 class CapturedException(Exception):
@@ -101,10 +82,10 @@ def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(
     monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(utils=utils))
     errors.keep_origins()
     assert vars(utils) == {}
-    throwable = Throwable("AnalysisException", "refused")
+    refused = throwable("AnalysisException", "refused")
     utils.convert_exception = lambda thrown: CapturedException(thrown.getMessage(), "")
     errors.keep_origins()
-    assert utils.convert_exception(throwable).java_throwable is throwable
+    assert utils.convert_exception(refused).java_throwable is refused
 
 
 def test_the_codes_of_the_driver_are_those_of_the_protocol():

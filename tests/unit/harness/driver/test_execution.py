@@ -42,26 +42,32 @@ def backend(one):
     )
 
 
-def request(tmp_path, operation):
-    return execution.CaseRequest(
-        case="x",
-        directory=str(tmp_path / "x"),
-        streams={},
-        query=[{"from": "a"}, operation],
-        output_mode="append",
-        trigger="default",
-        conf={},
-        steps=[execution.StepRequest(action="start", batches=[])],
-        first=1,
-        tell=False,
-        discard=[],
-    )
+def request(tmp_path, operation=None, **more):
+    """A request for a case that reads the streams ``a`` and ``b``."""
+    stream = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    asked = {
+        "case": "x",
+        "directory": str(tmp_path / "x"),
+        "streams": {"a": stream, "b": stream},
+        "query": [{"from": "a"}, operation or {"where": "x > 1"}],
+        "output_mode": "append",
+        "trigger": "default",
+        "conf": {},
+        "steps": [execution.StepRequest(action="start", batches=[])],
+        "first": 1,
+        "tell": False,
+        "discard": [],
+    }
+    return execution.CaseRequest(**{**asked, **more})
+
+
+def refusing(tmp_path, there=None, **more):
+    """An execution of a query that Spark refuses."""
+    return execution.Execution(there or backend(frame(REFUSES)), request(tmp_path, **more))
 
 
 def steps(tmp_path, text, operation):
-    asked = request(tmp_path, operation)
-    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
-    return list(execution.Execution(backend(frame(text)), asked).run())
+    return list(execution.Execution(backend(frame(text)), request(tmp_path, operation)).run())
 
 
 def test_what_pyspark_refuses_is_an_error_of_the_step(tmp_path):
@@ -83,9 +89,8 @@ def called(tmp_path, text, one=None, operation=None):
     """The error of a case that calls ``build`` of a module with this text."""
     (tmp_path / "src" / "acme_jobs").mkdir(parents=True, exist_ok=True)
     (tmp_path / "src" / "acme_jobs" / "totals.py").write_text(textwrap.dedent(text))
-    asked = request(tmp_path, operation or {"call": "acme_jobs.totals:build"})
-    asked = execution.CaseRequest(**{**vars(asked), "code": [str(tmp_path), str(tmp_path / "src")]})
-    asked.streams["a"] = asked.streams["b"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    code = [str(tmp_path), str(tmp_path / "src")]
+    asked = request(tmp_path, operation or {"call": "acme_jobs.totals:build"}, code=code)
     before = {*sys.modules}, [*sys.path]
     try:
         (step,) = execution.Execution(backend(one or frame(REFUSES)), asked).run()
@@ -185,18 +190,14 @@ def test_a_mistake_of_the_driver_is_never_an_error_of_spark(tmp_path, monkeypatc
 
 
 def test_errors_of_the_servers_python_are_not_taken_for_errors_of_spark(tmp_path):
-    asked = request(tmp_path, {"where": "x > 1"})
-    running = execution.Execution(backend(frame(REFUSES)), asked)
     with pytest.raises(DriverFailure, match="KeyError: 'rows'"):
-        running._describe(execution.QueryFailed("run", DriverFailure("KeyError: 'rows'")))
+        refusing(tmp_path)._describe(execution.QueryFailed("run", DriverFailure("KeyError: 'rows'")))
 
 
 def test_nor_is_what_a_state_function_did_wrong(tmp_path):
-    asked = request(tmp_path, {"where": "x > 1"})
-    running = execution.Execution(backend(frame(REFUSES)), asked)
     seen = ValueError("An exception was thrown from the Python worker: driver.origin.DriverError: KeyError: 'k'")
     with pytest.raises(DriverFailure, match="KeyError: 'k'"):
-        running._describe(execution.QueryFailed("run", seen))
+        refusing(tmp_path)._describe(execution.QueryFailed("run", seen))
 
 
 @pytest.mark.parametrize(
@@ -238,9 +239,7 @@ def test_the_query_that_begins_anew_can_read_the_state_of_the_checkpoint_before(
 
 def test_a_later_engine_resumes_in_the_folder_to_which_the_checkpoint_has_gone(tmp_path):
     started_elsewhere(tmp_path, "moved")
-    asked = request(tmp_path, {"where": "x > 1"})
-    resumed = execution.CaseRequest(**{**vars(asked), "first": 3})
-    assert execution.Execution(backend(frame(REFUSES)), resumed)._checkpoint.path.endswith("/checkpoint-moved")
+    assert refusing(tmp_path, first=3)._checkpoint.path.endswith("/checkpoint-moved")
 
 
 def started_elsewhere(tmp_path, place):
@@ -250,10 +249,7 @@ def started_elsewhere(tmp_path, place):
     (commits / "0").write_text('v1\n{"nextBatchWatermarkMs":7}')
     (commits.parent / "offsets").mkdir()
     (commits.parent / "offsets" / "0").write_text("v1\n{}")
-    asked = request(tmp_path, {"where": "x > 1"})
     restart = execution.StepRequest(action="restart", batches=[], how="graceful", checkpoint=place)
-    asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
-    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
 
     def load(path):
         raise ValueError(f"read {path}")
@@ -262,18 +258,15 @@ def started_elsewhere(tmp_path, place):
     session = there.new_session(0)
     session.read = SimpleNamespace(format=lambda _: SimpleNamespace(load=load))
     there.new_session = lambda _: session
-    return list(execution.Execution(there, asked).run())
+    return list(refusing(tmp_path, there, steps=[restart]).run())
 
 
 def repartitioned(tmp_path, repartition):
     """The steps of a case that divides its state anew, on a backend with this method."""
-    asked = request(tmp_path, {"where": "x > 1"})
     restart = execution.StepRequest(action="restart", batches=[], how="graceful", repartition=3)
-    asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
-    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
     there = backend(frame(REFUSES))
     there.repartition = repartition
-    return list(execution.Execution(there, asked).run())
+    return list(refusing(tmp_path, there, steps=[restart]).run())
 
 
 def test_the_state_is_divided_before_the_query_starts_again(tmp_path):
@@ -313,7 +306,7 @@ def waiting(tmp_path, query, entries=(), *, alive=True, trigger="default"):
     there.cause = lambda _query, _capture, error: error
     progress = [{"batchId": number, "durationMs": {"addBatch": 1}, "sources": []} for number in range(9)]
     there.recent = lambda _, seen: ([*entries, *progress][seen:], 0)
-    running = execution.Execution(there, request(tmp_path, {"where": "x"}))
+    running = refusing(tmp_path, there)
     running._query, running._by_the_clock, running._trigger = query, not query._rests, trigger
     running._capture = SimpleNamespace(rows=lambda _: [])
     return running
@@ -377,7 +370,7 @@ def test_an_engine_that_loses_its_context_is_lost(tmp_path, trigger):
 
 def test_a_checkpoint_is_copied_only_while_no_micro_batch_runs(tmp_path):
     one, looks = backend(frame(REFUSES)), []
-    running = execution.Execution(one, request(tmp_path, {"where": "x > 1"}))
+    running = refusing(tmp_path, one)
     running._query = Query()
     checkpoint = tmp_path / "x" / "checkpoint"
     for log in ("offsets", "commits"):
@@ -401,7 +394,7 @@ def test_a_query_that_never_rests_has_no_copy(tmp_path, monkeypatch):
     one = backend(frame(REFUSES))
     one.planning_paused = lambda _: nullcontext()
     monkeypatch.setattr(execution, "_LOOKS", 2)
-    running = execution.Execution(one, request(tmp_path, {"where": "x > 1"}))
+    running = refusing(tmp_path, one)
     (tmp_path / "x" / "checkpoint" / "offsets").mkdir(parents=True)
     (tmp_path / "x" / "checkpoint" / "offsets" / "0").write_text("v1\n{}\n")
     with pytest.raises(DriverFailure, match="never rests"):
@@ -414,12 +407,11 @@ def test_a_query_between_its_runs_has_a_copy_of_its_checkpoint_and_no_plan(tmp_p
     """After a restart no query is there whose planning could be paused, nor one that has a plan."""
     there = backend(frame(REFUSES))
     there.planning_paused = there.plan = lambda query, *_: query._jsq
-    asked = request(tmp_path, {"where": "x > 1"})
     steps = [
         execution.StepRequest(action="restart", batches=[], how="graceful", plan=True),
         execution.StepRequest(action="idle", batches=[], keep=str(tmp_path / "copy")),
     ]
-    running = execution.Execution(there, execution.CaseRequest(**{**vars(asked), "trigger": trigger, "steps": steps}))
+    running = refusing(tmp_path, there, trigger=trigger, steps=steps)
     (tmp_path / "x").mkdir()
     monkeypatch.setattr(running, "_act", running._restart)
     seen = [*running.run()]

@@ -46,8 +46,7 @@ def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
         def master(self, _):
             return self
 
-        def appName(self, _):  # noqa: N802 — as pyspark names it
-            return self
+        appName = master  # noqa: N815 — as pyspark names it
 
         def config(self, key, value):
             settings[key] = value

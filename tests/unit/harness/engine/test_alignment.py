@@ -62,6 +62,12 @@ def moves(id: int, *streams: str, of: tuple[str, ...] = ("a", "b")) -> BatchSeen
     return batch(id, kind="data" if streams else "no-data", sources=sources)
 
 
+def counted(id: int, *records: int) -> BatchSeen:
+    """A micro-batch that read so many records of each partition of ``a``, or so many commits to it."""
+    source = TopicRead(stream="a", rows=sum(records), moved=any(records), records=records)
+    return batch(id, kind="data" if any(records) else "no-data", sources=(source,))
+
+
 def steps(*seen: list[BatchSeen]):
     return observed(*(step(number, *batches) for number, batches in enumerate(seen, 1)))
 
@@ -256,17 +262,12 @@ def test_a_source_that_returns_under_its_name_may_read_from_either_place() -> No
 
 def test_rows_in_memory_are_counted_too():
     """A real-time micro-batch that ends while rows arrive reads some of them."""
-
-    def read(id, count):
-        source = TopicRead(stream="a", rows=count, moved=bool(count), records=(count,))
-        return batch(id, kind="data" if count else "no-data", sources=(source,))
-
     rows = Partitioned(partitions=((("12:00", 1), ("12:01", 1)),))
     asked = case_of(Add(streams={"a": rows}), query=reads("a"), trigger="realTime")
     asked = asked.model_copy(update={"in_memory": frozenset("a")})
-    check_alignment(asked, steps([read(0, 2), read(1, 0)]))
+    check_alignment(asked, steps([counted(0, 2), counted(1, 0)]))
     with pytest.raises(MisalignedBatches, match=r"one data batch for each of: a \(2 records\)"):
-        check_alignment(asked, steps([read(0, 1), read(1, 1)]))
+        check_alignment(asked, steps([counted(0, 1), counted(1, 1)]))
 
 
 class TestTopics:
@@ -278,75 +279,66 @@ class TestTopics:
         topics = {"a": KafkaSource(partitions=3)}
         return case_of(*actions, query=reads("a"), trigger=trigger).model_copy(update={"topics": topics})
 
-    def read(self, id, *records):
-        source = TopicRead(stream="a", rows=sum(records), moved=any(records), records=records)
-        return batch(id, kind="data" if any(records) else "no-data", sources=(source,))
-
     def test_the_records_of_an_arrival_are_read_in_one_micro_batch(self):
         asked = self.case(Add(streams={"a": self.ACROSS}))
-        check_alignment(asked, steps([self.read(0, 2, 0, 1), self.read(1, 0, 0, 0)]))
+        check_alignment(asked, steps([counted(0, 2, 0, 1), counted(1, 0, 0, 0)]))
         for batches in (
-            [self.read(0, 2, 0, 0), self.read(1, 0, 0, 1)],
-            [self.read(0, 2, 0, 0)],
-            [self.read(0, 1, 1, 1)],
-            [self.read(0, 2, 0, 2)],
+            [counted(0, 2, 0, 0), counted(1, 0, 0, 1)],
+            [counted(0, 2, 0, 0)],
+            [counted(0, 1, 1, 1)],
+            [counted(0, 2, 0, 2)],
         ):
             with pytest.raises(MisalignedBatches, match=r"one data batch for each of: a \(2, 0, 1 records\)"):
                 check_alignment(asked, steps(batches))
 
     def test_an_arrival_without_rows_is_a_record(self):
         asked = self.case(Add(streams={"a": Partitioned(partitions=((),))}))
-        check_alignment(asked, steps([self.read(0, 1, 0, 0)]))
+        check_alignment(asked, steps([counted(0, 1, 0, 0)]))
         with pytest.raises(MisalignedBatches, match="data batches seen: none"):
-            check_alignment(asked, steps([self.read(0, 0, 0, 0)]))
+            check_alignment(asked, steps([counted(0, 0, 0, 0)]))
 
     def test_each_entry_of_a_backlog_has_a_micro_batch_of_its_own(self):
         asked = self.case(Backlog(entries=({"a": self.ACROSS}, {"a": ROWS})))
-        check_alignment(asked, steps([self.read(0, 2, 0, 1), self.read(1, 1)]))
+        check_alignment(asked, steps([counted(0, 2, 0, 1), counted(1, 1)]))
         with pytest.raises(MisalignedBatches, match=r"which read a \(3, 0, 1 records\)"):
-            check_alignment(asked, steps([self.read(0, 3, 0, 1)]))
+            check_alignment(asked, steps([counted(0, 3, 0, 1)]))
 
     def test_once_reads_the_records_of_all_arrivals(self):
         asked = self.case(Add(streams={"a": self.ACROSS}), Add(streams={"a": ROWS}), trigger="once")
-        check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(1, 1, 0, 0)]))
+        check_alignment(asked, steps([counted(0, 2, 0, 1)], [counted(1, 1, 0, 0)]))
 
     def test_the_first_micro_batch_of_an_empty_topic_reads_nothing(self):
-        check_alignment(self.case(Idle(), Add(streams={"a": ROWS})), steps([self.read(0, 0, 0, 0)], [self.read(1, 1)]))
+        check_alignment(self.case(Idle(), Add(streams={"a": ROWS})), steps([counted(0, 0, 0, 0)], [counted(1, 1)]))
 
     def test_a_query_may_begin_behind_records_that_are_there_when_it_starts(self):
         begins = {"a": KafkaSource(partitions=3, starting_offsets="latest")}
         late = self.case(Add(streams={"a": self.ACROSS}), Add(streams={"a": ROWS})).model_copy(
             update={"topics": begins}
         )
-        check_alignment(late, steps([self.read(0, 0, 0, 0)], [self.read(1, 1)]))
+        check_alignment(late, steps([counted(0, 0, 0, 0)], [counted(1, 1)]))
         with pytest.raises(MisalignedBatches):
-            check_alignment(late, steps([self.read(0, 0, 0, 0)], [self.read(1, 3, 0, 1)]))
+            check_alignment(late, steps([counted(0, 0, 0, 0)], [counted(1, 3, 0, 1)]))
 
     def test_a_replay_reads_the_same_records(self):
         asked = self.case(Add(streams={"a": self.ACROSS}), Restart(how="crash-before-commit"))
-        check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 1)]))
+        check_alignment(asked, steps([counted(0, 2, 0, 1)], [counted(0, 2, 0, 1)]))
         with pytest.raises(MisalignedBatches, match="step 2"):
-            check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 2)]))
+            check_alignment(asked, steps([counted(0, 2, 0, 1)], [counted(0, 2, 0, 2)]))
 
     def test_with_a_limit_spark_cuts_an_arrival_as_it_likes(self):
         asked = self.case(Add(streams={"a": self.ACROSS}))
         asked = asked.model_copy(update={"topics": {"a": KafkaSource(partitions=3, max_offsets_per_trigger=2)}})
-        check_alignment(asked, steps([self.read(0, 1, 0, 1), self.read(1, 1), self.read(2)]))
+        check_alignment(asked, steps([counted(0, 1, 0, 1), counted(1, 1), counted(2)]))
         with pytest.raises(MisalignedBatches):
-            check_alignment(asked, steps([self.read(0, 1, 0, 1)]))
+            check_alignment(asked, steps([counted(0, 1, 0, 1)]))
 
 
 def test_a_micro_batch_reads_one_commit_to_a_table():
     """Whatever its rows: an arrival without any is a commit too."""
-
-    def read(id, commits):
-        source = TopicRead(stream="a", rows=3, moved=bool(commits), records=(commits,))
-        return batch(id, kind="data" if commits else "no-data", sources=(source,))
-
     rows = Partitioned(partitions=((("12:00", 1), ("12:01", 1)), ()))
     backlog = Backlog(entries=({"a": rows}, {"a": Partitioned(partitions=((),))}))
     asked = case_of(backlog, query=reads("a")).model_copy(update={"tables": {"a": "delta"}})
-    check_alignment(asked, steps([read(0, 1), read(1, 1)]))
+    check_alignment(asked, steps([counted(0, 1), counted(1, 1)]))
     message = r"one data batch for each of: a \(1 commits\); a \(1 commits\); data batches seen: 0, which read a \(2 commits\)"
     with pytest.raises(MisalignedBatches, match=message):
-        check_alignment(asked, steps([read(0, 2)]))
+        check_alignment(asked, steps([counted(0, 2)]))

@@ -114,14 +114,6 @@ def test_an_engine_that_dies_says_at_which_step_how_and_its_last_words(start):
     assert [step.number for step in caught.value.steps] == [1]
 
 
-def test_an_engine_that_hangs_is_ended(start):
-    engine = start("hangs")
-    with pytest.raises(EngineFailed, match=r"no answer within 0\.5 s at step 1 of late-drops/windows"):
-        observe_one_step(engine, 0.5)
-    with pytest.raises(ProcessLookupError):
-        os.kill(engine._connection.transport.pid, 0)
-
-
 def is_gone(engine):
     try:
         os.kill(engine._connection.transport.pid, 0)
@@ -130,8 +122,9 @@ def is_gone(engine):
     return False
 
 
-def test_messages_without_an_end_do_not_extend_the_time_limit_of_a_step(start):
-    engine = start("emits-for-ever")
+@pytest.mark.parametrize("mode", ["hangs", "emits-for-ever"])
+def test_messages_without_an_end_do_not_extend_the_time_limit_of_a_step(start, mode):
+    engine = start(mode)
     with pytest.raises(EngineFailed, match=r"no answer within 0\.5 s at step 1 of late-drops/windows"):
         observe_one_step(engine, 0.5)
     assert is_gone(engine)
@@ -153,14 +146,17 @@ def test_a_driver_that_closes_its_output_and_lives_on_is_ended(start, monkeypatc
     assert is_gone(engine)
 
 
-def test_more_steps_than_the_case_has_are_not_accepted(start):
-    with pytest.raises(EngineFailed, match="an unexpected 'step' at the end of late-drops/windows"):
-        observe(start("repeats-its-steps"))
-
-
-def test_a_line_that_is_not_a_message_is_quoted(start):
-    with pytest.raises(EngineFailed, match="this is no message"):
-        observe(start("babbles"))
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("repeats-its-steps", "an unexpected 'step' at the end of late-drops/windows"),
+        ("babbles", "this is no message"),
+        ("speaks-another-protocol", "speaks version 99 of the protocol, this harness speaks 1"),
+    ],
+)
+def test_what_an_engine_may_not_say_is_quoted(start, mode, why):
+    with pytest.raises(EngineFailed, match=why):
+        observe(start(mode))
 
 
 def test_a_driver_that_fails_leaves_its_engine_alive(start):
@@ -176,16 +172,11 @@ def test_rows_of_a_micro_batch_that_failed_before_its_commit_are_kept(start):
     assert (step.interrupted.id, step.interrupted.rows) == (7, (("lost", "lost", 0),))
 
 
-def test_an_engine_that_does_not_start(start):
-    with pytest.raises(EngineDied, match="no JAVA_HOME"):
-        start("does-not-start")
-
-
 def test_why_an_engine_did_not_start_is_a_code(start):
     with pytest.raises(EngineNotStarted) as caught:
         start("has-no-pyspark")
     assert (caught.value.reason, caught.value.detail) == (FailureReason.PYSPARK_MISSING, "no pyspark")
-    with pytest.raises(EngineNotStarted) as caught:
+    with pytest.raises(EngineNotStarted, match="no JAVA_HOME") as caught:
         start("does-not-start")
     assert caught.value.reason is FailureReason.DRIVER_ERROR
 
@@ -209,11 +200,6 @@ def test_an_overloaded_machine_leaves_the_engine_alive(start):
     assert observe(engine).steps
 
 
-def test_another_protocol_is_refused(start):
-    with pytest.raises(EngineFailed, match="speaks version 99 of the protocol, this harness speaks 1"):
-        start("speaks-another-protocol")
-
-
 class TestFinish:
     """An engine is let to end by itself only if nobody waits for it and it has seen enough."""
 
@@ -224,25 +210,21 @@ class TestFinish:
         engine._finish = lambda: engine.finished.append(engine.ended)
         return engine
 
-    def test_after_some_cases(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH):
+    @pytest.mark.parametrize(
+        ("cases", "end", "finished"),
+        [
+            (ANSWERED_BEFORE_FINISH, DriverEngine.close, [False]),
+            (ANSWERED_BEFORE_FINISH - 1, DriverEngine.close, []),
+            (ANSWERED_BEFORE_FINISH, DriverEngine.kill, []),
+        ],
+        ids=["after some cases", "not after a few", "not once it was killed"],
+    )
+    def test_it_finishes(self, engine, cases, end, finished):
+        for _ in range(cases):
             observe(engine)
+        end(engine)
         engine.close()
-        engine.close()
-        assert engine.finished == [False]
-
-    def test_not_after_a_few(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH - 1):
-            observe(engine)
-        engine.close()
-        assert engine.finished == []
-
-    def test_not_once_it_was_killed(self, engine):
-        for _ in range(ANSWERED_BEFORE_FINISH):
-            observe(engine)
-        engine.kill()
-        engine.close()
-        assert engine.finished == []
+        assert engine.finished == finished
 
     def test_an_interrupted_finish_leaves_no_engine_behind(self, start):
         def interrupted():
@@ -253,8 +235,7 @@ class TestFinish:
         with pytest.raises(KeyboardInterrupt):
             engine.close()
         assert engine.ended
-        with pytest.raises(ProcessLookupError):
-            os.kill(engine._connection.transport.pid, 0)
+        assert is_gone(engine)
 
     def test_not_while_a_case_runs(self, start):
         engine, finished, ends = start("hangs"), [], []

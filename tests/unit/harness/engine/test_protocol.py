@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import jsonschema
-import pytest
 
 import harness
 from conformance.core.operations import STATE_FUNCTIONS, STATEFUL_PROCESSORS
@@ -26,25 +25,17 @@ def test_the_published_schemas_are_those_of_the_code():
     assert published == dict(schemas()), "run: python -m tools.regenerate"
 
 
-@pytest.fixture(scope="module")
-def cases():
-    return whole_suite().cases
-
-
-def test_every_case_of_the_suite_makes_a_valid_request(cases, tmp_path):
-    schema = dict(schemas())["CaseRequest"]
-    validator = jsonschema.Draft202012Validator(schema)
-    for case in sample(cases, 100):  # of values of the model from which the schema is made
-        validator.validate(json.loads(request_for(case, str(tmp_path)).model_dump_json(by_alias=True)))
-    assert not any(case.needs_code for case in cases)
-
-
-def test_the_engine_never_sees_what_it_is_expected_to_say(cases, tmp_path):
+def test_every_case_of_the_suite_makes_a_valid_request_without_what_the_engine_is_expected_to_say(tmp_path):
+    cases, schema = whole_suite().cases, dict(schemas())["CaseRequest"]
+    validator, validated = jsonschema.Draft202012Validator(schema), {case.id for case in sample(cases, 100)}
+    known = {field.alias or name for name, field in StepRequest.model_fields.items()}
     for case in cases:
         said = json.loads(request_for(case, str(tmp_path)).model_dump_json(by_alias=True))
-        known = {field.alias or name for name, field in StepRequest.model_fields.items()}
+        if case.id in validated:  # they are values of the model from which the schema is made
+            validator.validate(said)
         assert {key for step in said["steps"] for key in step} <= known
         assert not {"differs", "title", "why", "behaviour", "expect"} & set(said)
+    assert not any(case.needs_code for case in cases)
 
 
 def read(tmp_path, steps, streams="a: t TIMESTAMP\n  b: t TIMESTAMP"):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.environments.class_archive import compile_imported
 from harness.environments.environment import interpreter
+from tests.support.environments import script
 
 
 def test_what_engines_import_is_compiled_and_nothing_else(tmp_path: Path) -> None:
@@ -33,7 +34,5 @@ def test_what_engines_import_is_compiled_and_nothing_else(tmp_path: Path) -> Non
 
 
 def test_an_interpreter_that_fails_says_why(tmp_path: Path) -> None:
-    broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\necho first >&2\necho 'no space left' >&2\nexit 1\n")
-    broken.chmod(0o755)
+    broken = script(tmp_path / "python", "echo first >&2\necho 'no space left' >&2\nexit 1")
     assert compile_imported(broken) == "no space left"

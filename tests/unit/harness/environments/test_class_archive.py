@@ -21,16 +21,8 @@ def environment(tmp_path: Path) -> Environment:
     modules.write_bytes(b"modules")
     root = tmp_path / "3.5.9-0123"
     (root / "class-archives").mkdir(parents=True)
-    return Environment(
-        target="spark-3.5.9",
-        python=root / "bin" / "python",
-        python_version="3.11.7",
-        pyspark="3.5.9",
-        spark_home=root / "pyspark",
-        java_home=tmp_path / "jdk",
-        java_version="17.0.15",
-        root=root,
-    )
+    python, spark_home, java_home = root / "bin" / "python", root / "pyspark", tmp_path / "jdk"
+    return Environment("spark-3.5.9", python, "3.11.7", "3.5.9", spark_home, java_home, "17.0.15", root=root)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,9 @@ from harness.environments import jars
 from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
 from harness.environments.java import NotAJava
+from tests.support import environments as fakes
 
+INTO = 'for last; do :; done; jars=$(dirname "$last"); mkdir -p "$jars"'
 WANTED = Coordinate("org.apache.kafka", "kafka_2.13", "3.9.1")
 
 
@@ -30,22 +31,10 @@ def said():
 def run(tmp_path, said):
     """Fetches with a Java that is this shell script; ``$jars`` is where Ivy puts them."""
 
+    environment = fakes.with_jars(tmp_path, "ivy-2.5.3.jar")
+
     def run(script: str, known: dict[str, str] | None = None) -> tuple[Path, ...]:
-        java = tmp_path / "java" / "bin" / "java"
-        java.parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "spark" / "jars" / "ivy-2.5.3.jar").touch()
-        java.write_text(f'#!/bin/sh\nfor last; do :; done\njars=$(dirname "$last")\nmkdir -p "$jars"\n{script}\n')
-        java.chmod(java.stat().st_mode | stat.S_IEXEC)
-        environment = Environment(
-            target="spark-3.5.9",
-            python=Path("python"),
-            python_version="3.11",
-            pyspark="3.5.9",
-            spark_home=tmp_path / "spark",
-            java_home=tmp_path / "java",
-            java_version="17",
-        )
+        fakes.script(environment.java_home / "bin" / "java", f"{INTO}\n{script}")
         environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
         return fetch_with_dependencies(
             WANTED, "kafka", environment, known=known or {}, on_progress=said.append, environ=environ
@@ -88,11 +77,7 @@ def test_a_spark_without_ivy_is_told(tmp_path):
 
 
 def test_a_java_of_this_machine_comes_first(run, tmp_path, monkeypatch):
-    own = tmp_path / "own-java"
-    own.write_text(
-        '#!/bin/sh\nfor last; do :; done\nmkdir -p "$(dirname "$last")"; touch "$(dirname "$last")/by-own.jar"\n'
-    )
-    own.chmod(0o755)
+    own = fakes.script(tmp_path / "own-java", f'{INTO}; touch "$jars/by-own.jar"')
     monkeypatch.setattr(jars, "candidates", lambda _: iter([("PATH", tmp_path / "none"), ("JAVA_HOME", own)]))
     monkeypatch.setattr(jars, "inspect", lambda binary: binary if binary == own else _not_a_java())
     assert [jar.name for jar in run("exit 1")] == ["by-own.jar"]

@@ -49,9 +49,7 @@ def test_shims_are_not_searched(tmp_path: Path) -> None:
     assert str(shims) not in search_path({"PATH": f"{shims}{os.pathsep}/usr/bin"})
 
 
-@pytest.fixture
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Python, ...]:
-    """What a real uv finds: a broken interpreter on PATH, and this one as a version of pyenv."""
+def test_a_real_uv_finds_those_of_pyenv_and_no_broken_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "none"))
     fakes.script(tmp_path / "path" / "python3.9", "echo No module named _ssl >&2; exit 1")
     (tmp_path / "path" / "python3.14").write_text("not a program")
@@ -59,15 +57,8 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Python, ...]
     version = tmp_path / "home" / ".pyenv" / "versions" / "3.x" / "bin"
     fakes.script(version / REAL.name, f'exec {REAL} "$@"')
     environ = {"PATH": str(tmp_path / "path"), "HOME": str(tmp_path / "home"), "UV_CACHE_DIR": str(tmp_path / "cache")}
-    return Uv(installer.find_uv() or "", environ).pythons()
-
-
-def test_uv_finds_those_of_pyenv(found: tuple[Python, ...]) -> None:
+    found = Uv(installer.find_uv() or "", environ).pythons()
     assert HERE in {python.version for python in found}
-
-
-def test_broken_ones_are_not_found(found: tuple[Python, ...], tmp_path: Path) -> None:
-    assert found
     assert not any(python.executable.is_relative_to(tmp_path / "path") for python in found)
 
 

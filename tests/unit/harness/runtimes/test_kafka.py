@@ -26,14 +26,14 @@ from harness.runtimes.kafka import (
     connector,
     parse_servers,
 )
-from tests.support.environments import with_jars
+from tests.support import environments as fakes
 
 SPARK = SparkVersion.parse("3.5.9")
 
 
 @pytest.fixture
 def environment(tmp_path):
-    return with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar")
+    return fakes.with_jars(tmp_path, "spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar")
 
 
 def told(_line):
@@ -90,21 +90,20 @@ class TestConnector:
         assert [jar.name for jar in found()[1]] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
         assert asked[0] == ("3.5.9", "spark-sql-kafka-0-10_2.12-for-3.5.9")
 
-    def test_where_the_release_has_none_it_is_the_nearest(self, monkeypatch, environment):
-        asked, found = self.found(monkeypatch, environment, has={"3.5.7": "3.5.7", "3.5.6": "3.5.6"})
-        assert found()[0] == "3.5.7"
-        assert [version for version, _ in asked] == ["3.5.9", "3.5.8", "3.5.7"]
-
-    def test_a_line_without_any_has_that_of_an_earlier_line(self, monkeypatch, environment):
-        asked, found = self.found(monkeypatch, environment, has={"[3.0.0,3.5.9]": "3.4.2"})
-        assert found()[0] == "3.4.2"
-        assert [version for version, _ in asked][-2:] == ["3.5.0", "[3.0.0,3.5.9]"]
-
-    def test_a_later_patch_serves_where_there_is_no_earlier_one(self, monkeypatch, environment):
-        """4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it."""
-        asked, found = self.found(monkeypatch, environment, has={"4.1.1": "4.1.1"})
-        assert found(SparkVersion.parse("4.1.0"))[0] == "4.1.1"
-        assert [version for version, _ in asked] == ["4.1.0", "4.1.1"]
+    @pytest.mark.parametrize(
+        ("spark", "has", "order"),
+        [
+            ("3.5.9", "3.5.7", ["3.5.9", "3.5.8", "3.5.7"]),
+            ("3.5.9", "[3.0.0,3.5.9]", [*(f"3.5.{patch}" for patch in range(9, -1, -1)), "[3.0.0,3.5.9]"]),
+            # 4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it.
+            ("4.1.0", "4.1.1", ["4.1.0", "4.1.1"]),
+        ],
+        ids=["the nearest", "that of an earlier line", "a later patch where there is no earlier one"],
+    )
+    def test_where_the_release_has_none_it_is_another(self, monkeypatch, environment, spark, has, order):
+        asked, found = self.found(monkeypatch, environment, has={has: "3.4.2"})
+        assert found(SparkVersion.parse(spark))[0] == "3.4.2"
+        assert [version for version, _ in asked] == order
 
     def test_a_version_without_any_is_told(self, monkeypatch, environment):
         _, found = self.found(monkeypatch, environment, has={})
@@ -187,10 +186,7 @@ time.sleep(600)
         monkeypatch.setattr(kafka, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
 
         def start(script):
-            java = environment.java_home / "bin" / "java"
-            java.parent.mkdir(parents=True)
-            java.write_text(f"#!/bin/sh\nfor last; do :; done\n{script}\n")
-            java.chmod(0o755)
+            fakes.script(environment.java_home / "bin" / "java", f"for last; do :; done\n{script}")
             return OwnBroker(environment, told)
 
         return start
@@ -218,21 +214,20 @@ time.sleep(600)
             start("echo Unsupported class file version; exit 3")
 
     @pytest.mark.parametrize(
-        "script", ["exit 3", 'case "$*" in *format*) exit 0;; esac; exit 1'], ids=["format", "start"]
+        ("script", "python", "error"),
+        [
+            ("exit 3", sys.executable, HarnessError),
+            ('case "$*" in *format*) exit 0;; esac; exit 1', sys.executable, HarnessError),
+            ("exit 0", "/no/python", FileNotFoundError),
+        ],
+        ids=["format", "start", "guard"],
     )
-    def test_one_that_ends_leaves_no_files(self, start, monkeypatch, tmp_path, script):
+    def test_one_that_does_not_start_leaves_no_files(self, start, monkeypatch, tmp_path, script, python, error):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
         (tmp_path / "temporary").mkdir()
-        with pytest.raises(HarnessError, match=r"the Kafka broker did not start: it ended with exit code"):
+        monkeypatch.setattr(sys, "executable", python)
+        with pytest.raises(error, match=r"the Kafka broker did not start: it ended with exit code|/no/python"):
             start(script)
-        assert list((tmp_path / "temporary").iterdir()) == []
-
-    def test_one_whose_guard_cannot_start_leaves_no_files(self, start, monkeypatch, tmp_path):
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-        (tmp_path / "temporary").mkdir()
-        monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-        with pytest.raises(FileNotFoundError):
-            start("exit 0")
         assert list((tmp_path / "temporary").iterdir()) == []
 
 

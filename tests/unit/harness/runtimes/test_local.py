@@ -16,18 +16,14 @@ from harness.targets.targets import Targets, tuning
 (TARGET,) = Targets.load().select(["3.5.9"])
 
 
+class Started(Exception):
+    """With what an engine would have been started."""
+
+
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    found = Environment(
-        target="spark-3.5.9",
-        python=Path("/usr/bin/python3"),
-        python_version="3.11",
-        pyspark="3.5.9",
-        spark_home=tmp_path,
-        java_home=tmp_path,
-        java_version="17",
-        root=tmp_path,
-    )
+    python = Path("/usr/bin/python3")
+    found = Environment("spark-3.5.9", python, "3.11", "3.5.9", tmp_path, tmp_path, "17", root=tmp_path)
     monkeypatch.setattr(local, "prepared", lambda _: found)
     monkeypatch.setattr(local, "prepare", lambda *_, **__: found)
     return found
@@ -39,9 +35,6 @@ def test_answers_of_an_engine_with_more_variables_are_not_cached(environment, tm
 
 
 def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, monkeypatch):
-    class Started(Exception):
-        pass
-
     def started(*_, env, **__):
         raise Started(env)
 
@@ -55,9 +48,6 @@ def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, mo
 
 
 def test_a_debugger_holds_the_jvm_only_for_main_methods(environment, tmp_path, monkeypatch):
-    class Started(Exception):
-        pass
-
     def started(_module, _environment, _work, settings, *_, **__):
         raise Started(settings.get("spark.conformance.debugger"))
 
@@ -79,9 +69,6 @@ class TestClassArchive:
     @pytest.fixture
     def options(self, environment, tmp_path, monkeypatch):
         """Starts an engine that does not start, and returns the options of its JVM."""
-
-        class Started(Exception):
-            pass
 
         def started(_module, _environment, _work, settings, *_, **__):
             raise Started(settings.get(self.OPTIONS, ""))

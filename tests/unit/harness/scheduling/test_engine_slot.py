@@ -111,15 +111,19 @@ class Elsewhere:
         self._thread.join(60)
 
 
+def comes(slot, event, **options):
+    """Somebody who comes to a slot, and what happens to it first."""
+    somebody = Elsewhere(slot, **options)
+    assert somebody.next() == event
+    return somebody
+
+
 def test_the_width_of_a_slot_limits_how_many_share_its_engine():
     runtime = IdleRuntime()
     shared = slot(runtime, width=2)
-    first = Elsewhere(shared)
-    assert first.next() == "inside"
-    second = Elsewhere(shared)
-    assert second.next() == "inside"
-    third = Elsewhere(shared)
-    assert third.next() == "waits"
+    first = comes(shared, "inside")
+    second = comes(shared, "inside")
+    third = comes(shared, "waits")
     first.leave()
     assert third.next() == "inside"
     assert len(runtime.engines) == 1
@@ -130,8 +134,7 @@ def test_the_width_of_a_slot_limits_how_many_share_its_engine():
 def test_those_who_come_before_the_engine_has_started_wait_for_its_first_user():
     shared = slot(IdleRuntime(), width=2)
     with shared.use():
-        second = Elsewhere(shared)
-        assert second.next() == "waits"
+        second = comes(shared, "waits")
         shared.engine()
         assert second.next() == "inside"
         second.leave()
@@ -139,24 +142,18 @@ def test_those_who_come_before_the_engine_has_started_wait_for_its_first_user():
 
 def test_the_slots_of_a_cluster_limit_how_many_share_it():
     shared = slot(IdleRuntime(slots=2), width=64)
-    inside = []
-    for _ in range(2):
-        inside.append(Elsewhere(shared))
-        assert inside[-1].next() == "inside"
-    waiting = [Elsewhere(shared) for _ in range(3)]
-    assert [one.next() for one in waiting] == ["waits"] * 3
-    for one in inside + waiting:
-        one._leave.set()
-    assert all(one.comes_inside() for one in waiting)
+    inside = [comes(shared, "inside") for _ in range(2)]
+    waiting = [comes(shared, "waits") for _ in range(3)]
+    for somebody in inside + waiting:
+        somebody._leave.set()
+    assert all(somebody.comes_inside() for somebody in waiting)
 
 
 def test_both_users_of_an_engine_know_that_it_is_shared():
     shared = slot(IdleRuntime(), width=2)
-    first = Elsewhere(shared)
-    assert first.next() == "inside"
+    first = comes(shared, "inside")
     assert not first.slot_use.shared
-    second = Elsewhere(shared)
-    assert second.next() == "inside"
+    second = comes(shared, "inside")
     assert first.slot_use.shared
     assert second.slot_use.shared
     first.leave()
@@ -167,12 +164,9 @@ def test_both_users_of_an_engine_know_that_it_is_shared():
 
 def test_a_user_who_must_be_alone_waits_for_the_others_and_goes_before_later_ones():
     shared = slot(IdleRuntime(), width=3)
-    first = Elsewhere(shared)
-    assert first.next() == "inside"
-    alone = Elsewhere(shared, alone=True)
-    assert alone.next() == "waits"
-    late = Elsewhere(shared)
-    assert late.next() == "waits"
+    first = comes(shared, "inside")
+    alone = comes(shared, "waits", alone=True)
+    late = comes(shared, "waits")
     first.leave()
     assert alone.next() == "inside"
     assert late.next() == "waits"
@@ -194,11 +188,9 @@ def test_a_lost_engine_is_replaced_at_the_next_use():
 def test_an_engine_that_has_grown_too_big_is_replaced_once_it_has_no_users():
     runtime = IdleRuntime(memory=100)
     shared = slot(runtime, width=2, memory_limit=100)
-    first = Elsewhere(shared)
-    assert first.next() == "inside"
+    first = comes(shared, "inside")
     runtime.engines[0].memory = 101
-    second = Elsewhere(shared)
-    assert second.next() == "waits"
+    second = comes(shared, "waits")
     first.leave()
     assert second.next() == "inside"
     assert [engine.ended for engine in runtime.engines] == [True, False]
@@ -252,10 +244,8 @@ def test_an_engine_that_is_silent_on_a_busy_machine_is_tried_again(busy, silent,
 def test_closing_a_slot_stops_those_who_wait_for_it():
     runtime = IdleRuntime()
     shared = slot(runtime)
-    first = Elsewhere(shared)
-    assert first.next() == "inside"
-    second = Elsewhere(shared)
-    assert second.next() == "waits"
+    first = comes(shared, "inside")
+    second = comes(shared, "waits")
     shared.close()
     assert second.next() == "refused"
     assert "spark-3.5.9 was stopped" in str(second.refused)

@@ -15,21 +15,18 @@ from hypothesis import strategies as st
 from conformance.judging.verdict import judge
 from conformance.runner.cases import JudgeCases, cells_of
 from conformance.runner.execution import run_cells
-from conformance.suite import discovery
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import KINDS, Fault, MiniatureRuntime
-from tests.support.miniature.target import SPARK_359
+from tests.support.miniature.target import SPARK_359, cases_named
 from tests.unit.conformance.runner.test_cases import Recorder
 
-CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 NAMES = "abcdef"
 STEP_TIMEOUT = 2.0
 FAULTS = st.builds(Fault, st.sampled_from(KINDS), st.integers(0, 4))
 
 
 def run(faults, side_by_side):
-    (case,) = discovery.load([CASES]).cases
-    cases = [case.model_copy(update={"id": f"late-drops/{name}"}) for name in NAMES]
+    cases = cases_named(NAMES)
     seen = Recorder()
     with TemporaryDirectory() as root:
         runtime = MiniatureRuntime(Path(root), faults={f"late-drops/{name}": deepcopy(faults[name]) for name in faults})

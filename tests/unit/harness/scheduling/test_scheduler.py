@@ -2,23 +2,20 @@
 
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from conformance.core.case import KafkaSource, NeedsCode
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
-from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
 from harness.errors import HarnessError
 from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
 from harness.scheduling.scheduler import Listener, Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
-from tests.support.miniature.target import SPARK_359
+from tests.support.miniature.target import SPARK_359, cases_named
 from tests.support.observations import differs
 
-CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 TARGETS = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(3)]
 
 
@@ -57,8 +54,12 @@ class Counting(MiniatureRuntime):
 
 
 def cases(number):
-    (case,) = discovery.load([CASES]).cases
-    return [case.model_copy(update={"id": f"late-drops/{name}"}) for name in range(number)]
+    return cases_named(range(number))
+
+
+def cells_of(number):
+    """So many cases on each of the targets."""
+    return [CellTask(case, (target,)) for target in TARGETS for case in cases(number)]
 
 
 def test_a_path_that_is_no_text_does_not_end_a_run():
@@ -74,7 +75,7 @@ def test_a_path_that_is_no_text_does_not_end_a_run():
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_no_more_engines_than_jobs_and_one_per_target(tmp_path, jobs):
     runtime, seen = Counting(tmp_path, together=jobs), Recorder()
-    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    cells = cells_of(3)
     Scheduler(runtime, Limits(jobs=jobs, step_timeout=60.0, side_by_side=2), seen).run(cells)
     assert sorted(run.task.key for run in seen.runs) == sorted(cell.key for cell in cells)
     assert [run.failure for run in seen.runs] == [None] * 9
@@ -159,7 +160,7 @@ def test_an_engine_that_every_resuming_target_has_used_ends_first(tmp_path):
 def test_a_run_that_is_stopped_ends_every_engine_and_reports_nothing_more(tmp_path):
     runtime, seen = Counting(tmp_path, "hangs"), Recorder()
     scheduler = Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), seen)
-    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    cells = cells_of(3)
     running = threading.Thread(target=scheduler.run, args=(cells,))
     running.start()
     assert seen.started.wait(60)
@@ -176,7 +177,7 @@ def test_an_error_of_the_listener_ends_the_run(tmp_path):
             raise OSError("no space left on device")
 
     runtime = Counting(tmp_path)
-    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    cells = cells_of(3)
     with pytest.raises(OSError, match="no space left"):
         Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Full()).run(cells)
     assert all(engine.ended for engine in runtime.engines)
@@ -186,7 +187,7 @@ def test_an_error_of_the_listener_ends_the_run(tmp_path):
 def test_a_case_that_needs_permission_starts_no_engine_without_it(tmp_path, allow_code):
     """Every command that runs cases comes through here or through ``run_cell``."""
     reason = NeedsCode(line=7, column=3, reason="the function reflect calls any static method of Java")
-    (case,) = [one.model_copy(update={"needs_code": (reason,)}) for one in cases(1)]
+    case = cases(1)[0].model_copy(update={"needs_code": (reason,)})
     runtime, seen = Counting(tmp_path), Recorder()
     Scheduler(runtime, Limits(1, 60.0), seen, allow_code=allow_code).run([CellTask(case, (SPARK_359,))])
     (run,) = seen.runs
@@ -253,7 +254,7 @@ def test_an_error_of_what_gives_later_cells_ends_the_run(tmp_path):
             raise OSError("no space left on device")
 
     runtime = Counting(tmp_path)
-    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(2)]
+    cells = cells_of(2)
     with pytest.raises(OSError, match="no space left"):
         Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Recorder()).run(cells, Failing())
     assert all(engine.ended for engine in runtime.engines)

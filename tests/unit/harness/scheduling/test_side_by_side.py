@@ -1,24 +1,19 @@
 """Several cases in one engine: their answers are not mixed up, and a lost engine breaks only the case that caused it."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from conformance.runner.cases import JudgeCases, cells_of
 from conformance.runner.execution import run_cells
-from conformance.suite import discovery
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
-from tests.support.miniature.target import SPARK_359
+from tests.support.miniature.target import SPARK_359, cases_named
 from tests.unit.conformance.runner.test_cases import Recorder
-
-CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 
 
 def run(tmp_path, mode, names, *, side_by_side, **limits):
-    (case,) = discovery.load([CASES]).cases
-    cases = [case.model_copy(update={"id": f"late-drops/{name}"}) for name in names]
+    cases = cases_named(names)
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     budget = Limits(jobs=1, step_timeout=60.0, side_by_side=side_by_side, **limits)
@@ -39,14 +34,13 @@ def test_when_an_engine_dies_only_the_case_that_caused_it_is_broken(tmp_path):
     assert "exit code 137 at step 2 of late-drops/poison" in verdicts["poison"].describe()
 
 
-def test_a_case_runs_again_after_its_cluster_lost_an_executor(tmp_path):
-    verdicts, runtime = run(tmp_path, "loses-an-executor-at-first", "ab", side_by_side=1)
-    assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
-    assert runtime.started == 1
-
-
-def test_a_case_runs_again_after_the_machine_was_overloaded(tmp_path):
-    verdicts, runtime = run(tmp_path, "is-busy-at-first", "abc", side_by_side=3)
+@pytest.mark.parametrize(
+    ("mode", "names", "side_by_side"), [("loses-an-executor-at-first", "ab", 1), ("is-busy-at-first", "abc", 3)]
+)
+def test_a_case_runs_again_after_its_cluster_lost_an_executor_or_its_machine_was_overloaded(
+    tmp_path, mode, names, side_by_side
+):
+    verdicts, runtime = run(tmp_path, mode, names, side_by_side=side_by_side)
     assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
     assert runtime.started == 1
 

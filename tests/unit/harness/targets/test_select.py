@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.specifiers import SpecifierSet
@@ -14,26 +15,14 @@ from harness.targets import targets as all_targets
 from harness.targets.installed import InstalledSpark
 from harness.targets.targets import JavaRequirement, Target, Targets, UnknownTarget
 
-TARGETS = Targets(
-    tuple(
-        Target(
-            SparkVersion.parse(version),
-            SpecifierSet(">=3.8"),
-            JavaRequirement(majors=(java,)),
-            image=f"spark:{version}",
-        )
-        for version, java in {"3.4.0": 11, "3.4.4": 11, "3.5.0": 17, "3.5.9": 17, "4.0.5": 21}.items()
-    )
-)
+
+def _target(version: str, java: int, **more: Any) -> Target:
+    return Target(SparkVersion.parse(version), SpecifierSet(">=3.8"), JavaRequirement(majors=(java,)), **more)
 
 
-BY_NAME = Targets(
-    (
-        Target(SparkVersion(2, 4, 0), SpecifierSet(">=3.7"), JavaRequirement(majors=(8,)), by_name=True),
-        Target(SparkVersion(2, 4, 8), SpecifierSet(">=3.7"), JavaRequirement(majors=(8,)), by_name=True),
-        *TARGETS.entries,
-    )
-)
+JAVA = {"3.4.0": 11, "3.4.4": 11, "3.5.0": 17, "3.5.9": 17, "4.0.5": 21}
+TARGETS = Targets(tuple(_target(version, java, image=f"spark:{version}") for version, java in JAVA.items()))
+BY_NAME = Targets((*(_target(version, 8, by_name=True) for version in ("2.4.0", "2.4.8")), *TARGETS.entries))
 
 
 def _runs(*, up_to: str) -> Callable[[Target], str | None]:

@@ -16,30 +16,26 @@ from tests.support import cells as a
 from tests.support.observations import differs
 
 
-def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore[no-untyped-def]
-    results = a.results(tmp_path / "r", {a.CASE: {"3.5.9": before, "4.3.0": after}}, differing or None)
-    matrix = Matrix.of(results)
+def changed(folder: Path, answers, differing=None) -> Changes:  # type: ignore[no-untyped-def]
+    """What changes between the two versions of these answers."""
+    matrix = Matrix.of(a.results(folder / "r", answers, differing))
     return changes(matrix, *matrix.targets)
 
 
-def test_changes_of_one_kind(tmp_path: Path) -> None:
-    ids = {"a/rows": a.LOST, "a/metric": a.FULLER, "a/timing": a.EARLIER, "a/refused": a.REFUSED}
-    results = a.results(tmp_path / "r", {id: {"3.5.9": a.CALM, "4.3.0": answer} for id, answer in ids.items()})
-    matrix = Matrix.of(results)
-    found = changes(matrix, *matrix.targets)
-    for meaning in ("rows", "metric", "timing", "refused"):
-        assert [one.case for one in found.of(meaning)] == [f"a/{meaning}"]
-    assert found.of("accepted") == ()
+def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore[no-untyped-def]
+    return changed(tmp_path, {a.CASE: {"3.5.9": before, "4.3.0": after}}, differing or None)
 
 
 def test_a_reason_that_both_versions_have_is_told_once(tmp_path: Path) -> None:
     said = {"because": "it was late", "link": "SPARK-1"}
     entries = (
-        differs("<4", steps={1: {"rows": [["12:00", "12:10", 1]]}}, **said),
+        differs("<4", steps=a.ONLY_FIRST, **said),
         differs(">=4", steps={1: {"state": 7}}, **said),
     )
     (change,) = pair(tmp_path, a.LOST, a.FULLER, **{a.CASE: entries}).changes
-    assert [(one.spark, one.text) for one in change.reasons] == [("3.5.9", "it was late")]
+    assert [(one.spark, one.text, one.link, one.bug) for one in change.reasons] == [
+        ("3.5.9", "it was late", "SPARK-1", None)
+    ]
     other = (entries[0], differs(">=4", because="it was late", link="SPARK-2", steps={1: {"state": 7}}))
     (change,) = pair(tmp_path, a.LOST, a.FULLER, **{a.CASE: other}).changes
     assert [(one.spark, one.link) for one in change.reasons] == [("3.5.9", "SPARK-1"), ("4.3.0", "SPARK-2")]
@@ -70,18 +66,8 @@ def test_cells_without_an_answer_are_told_and_cases_about_other_versions_are_not
     assert len(pair(tmp_path, a.OUTSIDE, a.NOT_RUN).missing) == 1
 
 
-def test_a_change_carries_the_reason_of_the_case(tmp_path: Path) -> None:
-    entry = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
-    (change,) = pair(tmp_path, a.LOST, a.CALM, **{a.CASE: (entry,)}).changes
-    assert [(one.spark, one.text, one.link, one.bug) for one in change.reasons] == [
-        ("3.5.9", "it was late", "SPARK-1", None)
-    ]
-
-
 def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> None:
-    entry = differs(
-        ">=3.5,<3.5.4", because="a bug", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
-    )
+    entry = a.bug(">=3.5,<3.5.4")
     results = a.results(tmp_path / "r", {a.CASE: {"3.5.0": a.LOST, "3.5.9": a.CALM}}, {a.CASE: (entry,)})
     matrix = Matrix.of(results)
     (there,) = changes(matrix, *matrix.targets).changes
@@ -90,33 +76,18 @@ def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> N
     assert (there.brings_a_bug, back.brings_a_bug) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("ranges", "spark", "told"),
-    [
-        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, fixed in 3.4.4"),
-        (">=3.4,<3.5.2", "3.4.4", "known bug, fixed in 3.5.2"),
-        (">=3.0", "3.5.9", "known bug, not fixed in any release"),
-    ],
-)
-def test_the_release_that_mends_a_bug(tmp_path: Path, ranges: str, spark: str, told: str) -> None:
-    entry = differs(
-        ranges.split(" or "), because="a bug", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
-    )
-    assert str(KnownBug.of(a.cell(a.CASE, f"spark-{spark}", a.LOST, (entry,)), spark)) == told
-
-
-def test_worst_first(tmp_path: Path) -> None:
+def test_worst_first_and_each_by_its_kind(tmp_path: Path) -> None:
     ids = {"z/rows": a.LOST, "a/metric": a.FULLER, "b/refused": a.REFUSED, "c/timing": a.EARLIER}
-    results = a.results(tmp_path / "r", {id: {"3.5.9": a.CALM, "4.3.0": answer} for id, answer in ids.items()})
-    matrix = Matrix.of(results)
-    found = changes(matrix, *matrix.targets)
+    found = changed(tmp_path, {id: {"3.5.9": a.CALM, "4.3.0": answer} for id, answer in ids.items()})
     assert [change.case for change in found.changes] == ["z/rows", "b/refused", "c/timing", "a/metric"]
+    for id in ids:
+        assert [change.case for change in found.of(id[2:])] == [id]
+    assert found.of("accepted") == ()
 
 
 def test_every_case_with_two_answers_is_compared(tmp_path: Path) -> None:
     answers = {"a/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "a/other": {"3.5.9": a.LOST, "4.3.0": a.CALM}}
-    matrix = Matrix.of(a.results(tmp_path / "r", answers))
-    found = changes(matrix, *matrix.targets)
+    found = changed(tmp_path, answers)
     assert (len(found.changes), found.same, found.compared) == (1, ("a/same",), 2)
 
 

@@ -73,6 +73,11 @@ def make(tmp_path: Path) -> Make:
     return make
 
 
+def bodies(report: Report) -> dict[str, str]:
+    """Each page by its key."""
+    return {page.key: page.body for page in (render() for render in renderings(report, InAFolder()))}
+
+
 def why(path: Path) -> tuple[str, ...]:
     with pytest.raises(UnusableColumn) as found:
         read_column(path)
@@ -204,7 +209,7 @@ def test_cases_that_the_suite_got_since_are_told(make: Make, apache: Results) ->
     part = read_column(make({**TOLD, "covers": "part", "note": "Only late rows."}))
     assert beside_apache(part, apache, more).newer == ()
     report = Report.of(apache, Suite((case_named("late/c"),)), columns=[found.column])
-    (about,) = (page.body for page in (render() for render in renderings(report, InAFolder())) if page.key == "about")
+    about = bodies(report)["about"]
     assert "1 not run: newer than this run" in about
 
 
@@ -240,7 +245,7 @@ def test_what_an_engine_refuses_is_told_apart_from_what_it_answers_otherwise(mak
     outcome = "4 different: refuses 2 cases, 1 of which Apache's refuses too, with another error; answers 2 otherwise"
     assert found.outcome == outcome
     report = Report.of(apache, Suite(()), columns=[acme])
-    (about,) = (page.body for page in (render() for render in renderings(report, InAFolder())) if page.key == "about")
+    about = bodies(report)["about"]
     assert 'refuses 2, <span class="quiet">“with watermark”</span>: <a href=' in about
     assert outcome in unescape(about)
 
@@ -270,8 +275,7 @@ def test_no_total_counts_it(make: Make, apache: Results) -> None:
     assert summary(beside.matrix) == summary(without.matrix)
     assert badge(beside.results) == badge(without.results)
     assert beside.versions == without.versions
-    plain = {page.key: page.body for page in (render() for render in renderings(without, InAFolder()))}
-    shown = {page.key: page.body for page in (render() for render in renderings(beside, InAFolder()))}
+    plain, shown = bodies(without), bodies(beside)
     assert [key for key in shown if shown[key] != plain[key]] == ["about"]
     assert "Acme Spark 1" in shown["about"]
     assert "2 compared with 4.3.0, <details><summary>1 different</summary>" in shown["about"]

@@ -9,7 +9,6 @@ import pytest
 from conformance.core.versions import SparkVersion
 from reports.analysis.matrix import Matrix
 from tests.support import cells as a
-from tests.support.observations import differs
 
 
 class TestAnotherBugOfTheCase:
@@ -31,10 +30,8 @@ class TestAnotherBugOfTheCase:
         ],
     )
     def test_the_clean_release_is_told(self, tmp_path: Path, first: str, second: str, told: str) -> None:
-        steps = {1: {"rows": [["12:00", "12:10", 1]]}}
         entries = tuple(
-            differs(versions.split(" or "), because="a bug", link=link, bug=True, steps=steps)
-            for versions, link in ((first, "SPARK-1"), (second, "SPARK-2"))
+            a.bug(versions.split(" or "), link=link) for versions, link in ((first, "SPARK-1"), (second, "SPARK-2"))
         )
         answers = {version: a.LOST for version in self.LINES if self.covers(entries, version)}
         answers |= {"3.5.9": a.LOST if self.covers(entries, "3.5.9") else a.CALM}
@@ -42,15 +39,6 @@ class TestAnotherBugOfTheCase:
             a.results(tmp_path / "r", {a.CASE: {**answers, "4.3.0": self.newest(second)}}, {a.CASE: entries})
         )
         assert str(matrix.known_bug(a.CASE, matrix.targets[0])) == told
-
-    def test_the_same_ticket_in_several_entries_is_one_bug(self, tmp_path: Path) -> None:
-        entries = tuple(
-            differs(versions, because="a bug", link="SPARK-1", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
-            for versions in ("<3.4", ">=3.4,<4.2")
-        )
-        answers = {"3.3.4": a.LOST, "3.5.9": a.LOST, "4.3.0": a.CALM}
-        matrix = Matrix.of(a.results(tmp_path / "r", {a.CASE: answers}, {a.CASE: entries}))
-        assert str(matrix.known_bug(a.CASE, matrix.targets[0])) == "known bug, fixed in 4.2.0"
 
     @staticmethod
     def covers(entries, version: str) -> bool:

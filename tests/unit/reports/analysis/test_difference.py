@@ -118,6 +118,13 @@ def test_diff_for_a_program(tmp_path, run):
     ]
 
 
+def answering(*batches):
+    """A cell that saw these micro-batches."""
+    seen = observed(step(1, *batches)).model_copy(update={"case": "late/a"})
+    about = cell("late/a", SPARK).model_dump()
+    return Cell.model_validate({**about, "observation": seen, "behaviour": seen.behaviour_digest})
+
+
 @pytest.mark.parametrize(
     ("second", "what"),
     [
@@ -127,17 +134,13 @@ def test_diff_for_a_program(tmp_path, run):
     ],
 )
 def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
-    seen = observed(step(1, *second)).model_copy(update={"case": "late/a"})
-    one = cell("late/a", SPARK)
-    other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})
+    one, other = cell("late/a", SPARK), answering(*second)
     found = compare(results(tmp_path, "a", one, cases=("late/a",)), results(tmp_path, "b", other, cases=("late/a",)))
     assert [different.divergence.what for different in found.different] == [what]
 
 
 def test_a_missing_metric_is_not_a_difference(tmp_path, run):
-    seen = observed(step(1, batch(0, window("12:00", "12:10", 1), dropped=None))).model_copy(update={"case": "late/a"})
-    one = cell("late/a", SPARK)
-    other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})
+    one, other = cell("late/a", SPARK), answering(batch(0, window("12:00", "12:10", 1), dropped=None))
     assert one.behaviour != other.behaviour
     write(tmp_path / "a", [one], cases=("late/a",))
     write(tmp_path / "b", [other], cases=("late/a",))

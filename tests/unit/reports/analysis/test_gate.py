@@ -14,6 +14,7 @@ from conformance.language.source import InvalidCase
 from conformance.suite import discovery
 from reports.analysis.change import Change, changes
 from reports.analysis.gate import Acceptance, draft, read_accepted
+from reports.analysis.gate import gate as decide
 from reports.analysis.matrix import Matrix
 from reports.results.published import published
 from reports.results.reading import Results
@@ -21,7 +22,7 @@ from tests.support import cells as a
 from tests.support.observations import differs
 from tests.support.runs import forged
 
-BEFORE = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+BEFORE = differs("<4", because="it was late", link="SPARK-1", steps=a.ONLY_FIRST)
 ANSWERS = {
     "f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM},
     "f/rows": {"3.5.9": a.LOST, "4.3.0": a.CALM},
@@ -70,8 +71,6 @@ def test_what_it_fails_on(capsys, fail_on, failing) -> None:
 
 
 def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
-    from reports.analysis.gate import gate as decide
-
     answer = decide(
         Results.read(tmp_path / "results.jsonl"),
         "3.5.9",
@@ -86,12 +85,10 @@ def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
 
 
 class TestKnownBugs:
-    ENTRY = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
-    ALL = differs(">=3", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    ENTRY = a.bug("<4")
+    ALL = a.bug(">=3")
 
     def test_one_that_only_the_later_version_has_fails_with_every_option(self, capsys, tmp_path) -> None:
-        from reports.analysis.gate import gate as decide
-
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
         read = Results.read(tmp_path / "bug.jsonl")
         observed: dict[str, object] = {"fail_on": "guaranteed", "strengths": {"f/a": "observed"}}
@@ -147,7 +144,7 @@ class TestKnownBugs:
         assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
 
     def test_a_documented_difference_that_both_have_is_not_a_bug(self, capsys, tmp_path) -> None:
-        entry = differs(">=3", because="it is late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+        entry = differs(">=3", because="it is late", link="SPARK-1", steps=a.ONLY_FIRST)
         a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
@@ -289,8 +286,6 @@ class TestWhatAnAcceptanceCovers:
         assert read_accepted(path) == ()
 
     def test_the_first_of_several_that_cover_a_change_says_why(self, tmp_path: Path) -> None:
-        from reports.analysis.gate import gate as decide
-
         entries = [Acceptance(Path("a"), line, because, case="f/rows") for line, because in ((1, "one"), (2, "two"))]
         answer = decide(Results.read(tmp_path / "results.jsonl"), "3.5.9", "4.3.0", accepted=entries)
         assert [(one.change.case, one.passing, one.because) for one in answer.rulings] == [
@@ -335,8 +330,6 @@ class TestBaseline:
 
 class TestExitCodes:
     def of(self, tmp_path: Path, answers, **options):  # type: ignore[no-untyped-def]
-        from reports.analysis.gate import gate as decide
-
         return decide(a.results(tmp_path / "x.jsonl", answers), "3.5.9", "4.3.0", **options)
 
     def test_a_missing_answer_fails_beside_one_that_is_there(self, tmp_path) -> None:
@@ -362,8 +355,6 @@ class TestExitCodes:
 def test_two_texts_of_a_case_are_not_compared(tmp_path: Path) -> None:
     same = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
     results = a.results(tmp_path / "y.jsonl", same)
-    from reports.analysis.gate import gate as decide
-
     assert decide(results, "3.5.9", "4.3.0").exit_code == 0
     cells = [
         cell.model_copy(update={"case_digest": "1" * 64})

@@ -31,11 +31,6 @@ def test_a_version_that_several_targets_have(tmp_path) -> None:
         find(found, "4.4.0")
 
 
-def test_a_version_of_results_that_are_not_published(tmp_path) -> None:
-    with pytest.raises(NoSuchVersion, match=r"^results\.jsonl has no 4\.4; available: 3\.5\.9, 4\.3\.0$"):
-        find(Results.read(tmp_path / "results.jsonl"), "4.4")
-
-
 def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(capsys) -> None:
     assert [gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] for _ in range(2)] == [1, 1]
     written = Path("accepted.yaml").read_text().replace("because:", "because: looked at", 1)

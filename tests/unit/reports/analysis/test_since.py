@@ -9,13 +9,11 @@ from reports.results.records import Target
 from tests.support import cells as a
 from tests.support.observations import differs
 
-STEPS = {1: {"rows": [["12:00", "12:10", 1]]}}
-
 
 def told(before: str, after: str, old: str | None, new: str | None, label: str | None = None) -> str:
     """What is said of a case with one entry for the version before, and one for the version after."""
     entries = tuple(
-        differs(versions, because="it is so", link="SPARK-1", steps=STEPS) for versions in (old, new) if versions
+        differs(versions, because="it is so", link="SPARK-1", steps=a.ONLY_FIRST) for versions in (old, new) if versions
     )
     cells = [
         a.cell(a.CASE, f"spark-{version}", a.LOST if ranges else a.CALM, entries)

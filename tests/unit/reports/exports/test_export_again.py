@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from conformance.cli.export import Format
@@ -16,17 +17,17 @@ CASE = "late-drops/window-still-open"
 
 
 @pytest.mark.parametrize("format", get_args(Format))
-def test_an_export_replaces_an_earlier_one_and_nothing_else(format: str, tmp_path: Path) -> None:
-    output, of = tmp_path / "exported", CASE if format in ("script", "streamtest") else str(RESULTS)
+def test_an_export_is_what_is_printed_and_replaces_an_earlier_one_and_nothing_else(format: str, tmp_path: Path) -> None:
+    output, of = tmp_path / "new" / "exported", CASE if format in ("script", "streamtest") else str(RESULTS)
 
-    def export() -> int:
-        return CliRunner().invoke(app, ["export", format, of, "-o", str(output)]).exit_code
+    def export(*options: str) -> Result:
+        return CliRunner().invoke(app, ["export", format, of, *options])
 
-    assert export() == 0
-    first = output.read_bytes()
-    assert first
-    assert export() == 0
-    assert output.read_bytes() == first
+    first = export()
+    assert (first.exit_code, first.stdout_bytes != b"") == (0, True)
+    for _ in range(2):
+        assert export("-o", str(output)).exit_code == 0
+        assert output.read_bytes() == first.stdout_bytes
     output.write_text("mine", encoding="utf-8")
-    assert export() == 2
+    assert export("-o", str(output)).exit_code == 2
     assert output.read_text(encoding="utf-8") == "mine"

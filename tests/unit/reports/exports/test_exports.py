@@ -20,30 +20,19 @@ from reports.analysis.report import Report
 from reports.exports.ci_reports import MOST_BYTES, badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
+from reports.results.status import MARKS
 from tests.support import cells as a
-from tests.support.observations import differs
 from tests.support.runs import written
 
 SCHEMAS = Path(__file__).with_name("schemas")
-STATUSES = (
-    "conforms",
-    "differs",
-    "bug",
-    "unsupported",
-    "violates",
-    "broken",
-    "not-run",
-    "not-applicable",
-    "flaky",
-)
 HOSTILE = "</pre><script>alert(1)</script> | `x` \u202e ::error:: %0A \x1b[31m \x00 \ufffe"
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    ids = tuple(f"f/{status}" for status in STATUSES)
     targets = ("spark-3.5.9", "spark-4.3.0")
-    return Results.read(written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in STATUSES for t in targets}))  # type: ignore[misc]
+    statuses = {(f"f/{status}", target): status for status in MARKS for target in targets}
+    return Results.read(written(tmp_path / "r", tuple(f"f/{status}" for status in MARKS), targets, statuses))
 
 
 def without_a_ticket(results: Results) -> Results:
@@ -192,7 +181,7 @@ def test_badge(tmp_path, status, color, message) -> None:
 
 
 def test_a_badge_beside_known_bugs_is_not_bright_green(tmp_path) -> None:
-    entry = differs("<4", because="it is lost", link="SPARK-1", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    entry = a.bug("<4")
     found = a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (entry,)})
     said = json.loads(badge(found))
     assert (said["color"], said["message"], said["isError"]) == ("yellow", "1 of 2, 1 known bug", False)
@@ -217,17 +206,6 @@ class TestEverything:
             ("spark-3.3.4", "spark-4.3.0", 1),
             ("spark-3.5.9", "spark-4.3.0", 0),
         ]
-
-
-@pytest.mark.parametrize("format", ["junit", "summary", "annotations", "badge", "json"])
-def test_each_is_written_by_the_command(tmp_path, monkeypatch, capsys, format) -> None:
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path / "results.jsonl", ("f/a",), statuses={("f/a", "spark-4.3.0"): "violates"})
-    for arguments in (["results.jsonl"], ["results.jsonl", "--output", "new/out"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["export", format, *arguments])
-        assert stopped.value.code == 0
-    assert capsys.readouterr().out.encode() == Path("new/out").read_bytes()
 
 
 def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, capsys) -> None:
@@ -257,14 +235,12 @@ def exit_code(*arguments: str) -> object:
     return stopped.value.code
 
 
-def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     case = "late-drops/delay-20-drops-a-row-45-seconds-behind"
     assert exit_code("script", case) == 0
     script = capsys.readouterr().out
     compile(script, "script", "exec")
     assert script.splitlines()[1] == f"# {case} of watermark-conformance"
-    assert exit_code("script", case, "-o", str(tmp_path / "late.py")) == 0
-    assert (tmp_path / "late.py").read_text() == script
 
 
 def test_a_case_that_is_no_plain_program_says_why(capsys: pytest.CaptureFixture[str]) -> None:

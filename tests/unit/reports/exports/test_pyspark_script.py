@@ -14,16 +14,14 @@ def shipped(id: str) -> Case:
     return next(case for case in ALL if case.id == id)
 
 
-def test_it_is_python() -> None:
+def test_it_is_python_and_so_is_a_script_unless_a_script_cannot_do_it() -> None:
+    without = set()
     for case in ALL:
         compile(pyspark(case), case.id, "exec")
-
-
-def test_a_script_is_python_unless_a_script_cannot_do_it() -> None:
-    without = {case.id for case in ALL if pyspark_script(case) is None}
-    for case in ALL:
-        if case.id not in without:
-            compile(pyspark_script(case) or "", case.id, "exec")
+        if (script := pyspark_script(case)) is None:
+            without.add(case.id)
+        else:
+            compile(script, case.id, "exec")
     assert len(without) < len(ALL) / 4
     assert any(id.startswith("recovery/killed-") for id in without)
 
@@ -39,18 +37,11 @@ def test_it_reads_as_one_would_write_it() -> None:
 
 
 def test_what_it_reads_is_what_the_case_reads() -> None:
-    for source, shown in (
-        (
-            "kafka",
-            'events = (\n    spark.readStream.format("kafka")\n    .option("subscribe", "events")\n    .load()\n)',
-        ),
-        ("delta", 'events = spark.readStream.format("delta").load("events/")'),
-    ):
-        stream = {"schema": "t TIMESTAMP", "source": source}
-        case = case_from(
-            {"title": "x", "streams": {"events": stream}, "query": [{"from": "events"}], "steps": [{"idle": {}}]},
-            "x",
-        )
+    topic = 'events = (\n    spark.readStream.format("kafka")\n    .option("subscribe", "events")\n    .load()\n)'
+    table = 'events = spark.readStream.format("delta").load("events/")'
+    for source, shown in (("kafka", topic), ("delta", table)):
+        about = {"title": "x", "query": [{"from": "events"}], "steps": [{"idle": {}}]}
+        case = case_from({**about, "streams": {"events": {"schema": "t TIMESTAMP", "source": source}}}, "x")
         compile(pyspark(case), "x", "exec")
         assert shown in pyspark(case)
         assert pyspark_script(case) is None
@@ -59,24 +50,16 @@ def test_what_it_reads_is_what_the_case_reads() -> None:
 def test_a_function_of_streams_and_a_sink_are_imported_and_called() -> None:
     streams = {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}
     query = {"call": "acme_jobs.attribution:build", "with": ["orders", "clicks"]}
-    about = {"title": "x", "streams": streams, "query": query, "sink": "acme_jobs.sinks:write"}
-    case = case_from({**about, "steps": [{"idle": {}}]}, "x")
+    about = {"title": "x", "streams": streams, "sink": "acme_jobs.sinks:write", "steps": [{"idle": {}}]}
+    case = case_from({**about, "query": query}, "x")
     text = pyspark(case)
     compile(text, "x", "exec")
     assert "from acme_jobs.attribution import build\nquery = build(spark, orders, clicks)\n" in text
     assert text.endswith(
         'from acme_jobs.sinks import write\nquery.writeStream.outputMode("append").foreachBatch(write).start()'
     )
-    assert pyspark_script(case) is None
-    assert (
-        pyspark_script(
-            case_from(
-                {**about, "query": [{"from": "orders"}, {"union": [{"from": "clicks"}]}], "steps": [{"idle": {}}]},
-                "x",
-            )
-        )
-        is None
-    )
+    own_sink = case_from({**about, "query": [{"from": "orders"}, {"union": [{"from": "clicks"}]}]}, "x")
+    assert pyspark_script(case) is pyspark_script(own_sink) is None
 
 
 def test_each_view_of_a_query_in_sql() -> None:

@@ -40,14 +40,6 @@ def test_what_becomes_of_them_is_told_worst_first(tmp_path: Path) -> None:
     assert "issues.apache.org/jira/browse/SPARK-9" in told
 
 
-def test_all_go_on(tmp_path: Path) -> None:
-    assert "of 1 tried checkpoint, every one resumes as if" in text(tmp_path, "resumed")
-
-
-def test_what_no_run_covers_is_counted(tmp_path: Path) -> None:
-    assert "of 1 tried checkpoint, 1 is refused; 2 not run" in text(tmp_path, "refused", "not-run", "not-run")
-
-
 def test_none_were_handed_over(tmp_path: Path) -> None:
     assert "Checkpoints of" not in text(tmp_path)
 

@@ -19,7 +19,6 @@ from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support import cells as a
 from tests.support.commands import exit_code_of
-from tests.support.observations import differs
 
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4")
 SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
@@ -31,10 +30,8 @@ def handed(origin: str, to: str, met: str) -> Cell:
 
 
 def report(folder: Path, *upgrades: Cell) -> Report:
-    bug = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
-    both = differs(
-        ">=3", because="it is late", link="SPARK-58904", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
-    )
+    bug = a.bug("<4")
+    both = a.bug(">=3", because="it is late", link="SPARK-58904")
     found = a.results(
         folder / "r.jsonl",
         {
@@ -91,7 +88,7 @@ class TestRoute:
         assert dossier(report(tmp_path), "3.5.9", "4.1.4").instead == ()
 
     def test_of_each_line_the_newest_of_those_with_the_fewest_bugs(self, tmp_path: Path) -> None:
-        bug = differs("==3.5.9", because="lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+        bug = a.bug("==3.5.9", because="lost")
         found = a.results(
             tmp_path / "r.jsonl",
             {"f/a": {"3.5.3": a.CALM, "3.5.4": a.CALM, "3.5.9": a.LOST, "4.0.0": a.CALM, "4.0.5": a.CALM}},

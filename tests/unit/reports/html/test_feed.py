@@ -10,17 +10,15 @@ from reports.analysis.report import Report
 from reports.html.overview_pages import feed
 from reports.html.writer import write, write_one_file
 from tests.support import cells as a
-from tests.support.observations import differs
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
-STEPS = {1: {"rows": [["12:00", "12:10", 1]]}}
 
 
 def report(folder: Path, *later: str) -> Report:
     entries = {
-        "f/ticket": differs(">=3", because="it is <lost>\x1b", link="SPARK-58904", bug=True, steps=STEPS),
-        "f/none": differs("<4", because="it is late", bug=True, steps=STEPS),
-        "f/since": differs(">=3", because="it fails", introduced_by="SPARK-34081", bug=True, steps=STEPS),
+        "f/ticket": a.bug(">=3", because="it is <lost>\x1b", link="SPARK-58904"),
+        "f/none": a.bug("<4", because="it is late", link=None),
+        "f/since": a.bug(">=3", because="it fails", link=None, introduced_by="SPARK-34081"),
     }
     answers = {
         case: {"3.5.9": a.LOST, "4.3.0": a.CALM if case == "f/none" else a.LOST}

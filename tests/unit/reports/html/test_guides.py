@@ -10,7 +10,6 @@ from tests.support.whole_suite import whole_suite
 
 WRITTEN = read_data("reports.html", "guides.yaml")
 CASES = {case.id: case for case in whole_suite().cases}
-WRITTEN = read_data("reports.html", "guides.yaml")
 
 
 def test_every_case_that_is_named_is_in_the_suite() -> None:

@@ -138,9 +138,3 @@ def test_invisible_characters_are_named() -> None:
 )
 def test_durations(milliseconds: int, text: str) -> None:
     assert duration(milliseconds) == text
-
-
-def test_a_target_other_than_a_release_has_no_version() -> None:
-    target = Results.read(SAMPLE / "results.jsonl").header.targets[0]
-    assert target.version == SparkVersion(3, 3, 4)
-    assert target.model_copy(update={"spark": "model"}).version is None

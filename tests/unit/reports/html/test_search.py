@@ -9,7 +9,7 @@ from reports.analysis.report import Report
 from reports.html.overview_pages import search_errors
 from reports.html.search import KINDS, asked_questions, entries
 from tests.support import cells as a
-from tests.support.observations import differs, failed
+from tests.support.observations import failed
 
 
 def href(kind: str, name: str = "") -> str:
@@ -23,13 +23,7 @@ def of(report: Report) -> dict[str, dict[str, str]]:
 
 
 def test_bugs_cases_pages_comparisons_and_releases_are_found(tmp_path: Path) -> None:
-    bug = differs(
-        ">=3.5,<4",
-        because="the last window is lost",
-        link="SPARK-9",
-        bug=True,
-        steps={1: {"rows": [["12:00", "12:10", 1]]}},
-    )
+    bug = a.bug(">=3.5,<4", because="the last window is lost", link="SPARK-9")
     results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (bug,)})
     found = of(Report.of(results, Suite(())))
     assert found["Known bugs"] == {"the last window is lost": "bugs:SPARK-9"}

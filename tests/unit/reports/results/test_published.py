@@ -12,6 +12,7 @@ import pytest
 
 from conformance.cli import main
 from conformance.core.case import Differs
+from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
 from reports.analysis.releases import LineRelease, release_lines
@@ -25,18 +26,15 @@ from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import RECORD, Footer
 from tests.support import cells as a
-from tests.support.observations import change, differs
 from tests.support.runs import forged
 
-LINES = {"f/a": {"3.4.4": a.CALM, "3.5.9": a.CALM, "4.0.5": a.LOST}, "f/new": {"3.4.4": a.CALM}}
-PATCHES = {"f/a": {"3.5.3": a.LOST, "3.5.4": a.LOST, "3.5.8": a.CALM}, "f/new": dict.fromkeys(["3.5.3"], a.NOT_RUN)}
-ONLY_FIRST = {1: change(rows=[["12:00", "12:10", 1]])}
-BUG = {
-    "f/a": tuple(
-        differs(spark, because="rows are lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
-        for spark in (">=3.5,<3.5.5", ">=4.0")
-    )
+Answers = dict[str, dict[str, Observation | str]]
+LINES: Answers = {"f/a": {"3.4.4": a.CALM, "3.5.9": a.CALM, "4.0.5": a.LOST}, "f/new": {"3.4.4": a.CALM}}
+PATCHES: Answers = {
+    "f/a": {"3.5.3": a.LOST, "3.5.4": a.LOST, "3.5.8": a.CALM},
+    "f/new": dict.fromkeys(["3.5.3"], a.NOT_RUN),
 }
+BUG = {"f/a": tuple(a.bug(spark, link="SPARK-9") for spark in (">=3.5,<3.5.5", ">=4.0"))}
 
 
 @pytest.fixture(autouse=True)
@@ -131,11 +129,16 @@ def test_the_gate_takes_a_patch_release(gate: Callable[..., tuple[int, str]]) ->
     assert (code, json.loads(told)["compared"], json.loads(told)["left_out"]) == (0, 1, ["f/new"])
 
 
+def put(folder: Path, of_lines: Answers, of_patches: Answers, differs: dict[str, tuple[Differs, ...]] | None) -> None:
+    """Publish these answers in place of those that are there."""
+    for name, answers in (("lines.jsonl.xz", of_lines), ("patches/3.jsonl.xz", of_patches)):
+        (folder / name).unlink(missing_ok=True)
+        a.results(folder / name, answers, differs)
+
+
 def lines(differs: dict[str, tuple[Differs, ...]] | None = None, folder: Path | None = None) -> dict[str, LineRelease]:
     if folder is not None:
-        for path, answers in ((folder / "lines.jsonl.xz", LINES), (folder / "patches" / "3.jsonl.xz", PATCHES)):
-            path.unlink()
-            a.results(path, answers, differs)
+        put(folder, LINES, PATCHES, differs)
     report = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
     return {str(one.version): one for line in release_lines(report).values() for one in line}
 
@@ -173,15 +176,9 @@ def test_the_known_bugs_of_each_and_the_release_with_the_fewest(baselines: Path)
 def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_the_last_release_of_each_line(
     baselines: Path,
 ) -> None:
-    bugs = tuple(
-        differs(spark, because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
-        for spark in (">=3.4,<3.4.4", ">=3.5,<3.5.5")
-    )
-    (baselines / "patches" / "3.jsonl.xz").unlink()
+    bugs = tuple(a.bug(spark, link="SPARK-9") for spark in (">=3.4,<3.4.4", ">=3.5,<3.5.5"))
     patches = {"f/a": {"3.4.3": a.LOST, "3.5.3": a.LOST, "3.5.8": a.NOT_RUN}}
-    (baselines / "lines.jsonl.xz").unlink()
-    for path, answers in (("lines.jsonl.xz", {"f/a": {"3.5.9": a.CALM}}), ("patches/3.jsonl.xz", patches)):
-        a.results(baselines / path, answers, {"f/a": bugs})
+    put(baselines, {"f/a": {"3.5.9": a.CALM}}, patches, {"f/a": bugs})
     found = lines()
     counts = {name: (len(one.bugs), one.open_bugs) for name, one in found.items() if one.target is not None}
     assert counts == {"3.5.9": (0, 0), "3.5.8": (0, 1), "3.5.3": (1, 0), "3.4.3": (1, 0)}
@@ -194,12 +191,9 @@ def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_
 
 
 def test_no_release_is_called_the_best_for_what_was_not_run_on_it(baselines: Path) -> None:
-    (baselines / "patches" / "3.jsonl.xz").unlink()
-    bug = differs(">=3.5.5,<4", because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
+    bug = a.bug(">=3.5.5,<4", link="SPARK-9")
     later = {"f/a": {"3.5.9": a.LOST, "4.0.5": a.CALM}, "f/new": {"3.5.9": a.CALM, "4.0.5": a.CALM}}
-    for path, answers in (("lines.jsonl.xz", later), ("patches/3.jsonl.xz", {"f/a": {"3.5.3": a.CALM}, "f/new": {}})):
-        (baselines / path).unlink(missing_ok=True)
-        a.results(baselines / path, answers, {"f/a": (bug,)})
+    put(baselines, later, {"f/a": {"3.5.3": a.CALM}, "f/new": {}}, {"f/a": (bug,)})
     assert [name for name, one in lines().items() if one.best] == ["3.5.3"]
     (baselines / "patches" / "3.jsonl.xz").unlink()
     a.results(baselines / "patches" / "3.jsonl.xz", {"f/a": {"3.5.3": a.CALM}, "f/new": {"3.5.3": a.NOT_RUN}})

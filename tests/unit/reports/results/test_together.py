@@ -49,11 +49,6 @@ def test_each_command_is_named_once() -> None:
     assert together([run("a", command=None), run("b", command=None)]).header.command is None
 
 
-def test_cells_are_counted() -> None:
-    one = together([run("a"), run("b")])
-    assert one.footer.counts == {"conforms": 2}
-
-
 def test_upgrade_cells_are_joined_and_counted() -> None:
     one = together([upgrades("a", 2, 3), upgrades("b", 2)])
     assert [(cell.case, cell.cut) for cell in one.upgrades] == [("a", 2), ("a", 3), ("b", 2)]

@@ -79,19 +79,17 @@ def ask(**kind):
         engine.close()
 
 
-def test_an_engine_that_says_nothing_is_ended():
-    with pytest.raises(EngineFailed, match=r"no answer within 0\.2 s"):
-        ask(silent=True)
-
-
-def test_an_engine_that_babbles_is_ended():
-    with pytest.raises(EngineFailed, match="not a message: 'Exception in thread"):
-        ask(says="Exception in thread main\n")
-
-
-def test_what_goes_wrong_in_the_program_is_told():
-    with pytest.raises(DriverFailed, match="no space left"):
-        ask(says='{"kind": "failed", "message": "no space left"}\n')
+@pytest.mark.parametrize(
+    ("kind", "error", "why"),
+    [
+        ({"silent": True}, EngineFailed, r"no answer within 0\.2 s"),
+        ({"says": "Exception in thread main\n"}, EngineFailed, "not a message: 'Exception in thread"),
+        ({"says": '{"kind": "failed", "message": "no space left"}\n'}, DriverFailed, "no space left"),
+    ],
+)
+def test_an_engine_that_says_nothing_or_nonsense_or_that_it_failed_is_ended(kind, error, why):
+    with pytest.raises(error, match=why):
+        ask(**kind)
 
 
 def test_moments_follow_from_the_seed():

@@ -11,31 +11,22 @@ from harness.driver.jobs import jvm_methods
 from harness.driver.jobs.own_code import AuthorCode, AuthorFailed
 
 
-class Class:
-    """Stands for a ``java.lang.Class``."""
-
-    def __init__(self, name, *methods, module=None):
-        self.name, self.methods, self.module = name, methods, module
-
-    def getName(self):  # noqa: N802
-        return self.name
-
-    def getSimpleName(self):  # noqa: N802
-        return self.name.rpartition(".")[2]
-
-    def isAssignableFrom(self, other):  # noqa: N802
-        return other is self
-
-    def getMethods(self):  # noqa: N802
-        return self.methods
-
-    def getField(self, name):  # noqa: N802
-        assert name == "MODULE$"
-        return SimpleNamespace(get=lambda _: self.module)
+def java_class(name, *methods, module=None):
+    """What stands for a ``java.lang.Class``; ``module``: the object of Scala that it is the class of."""
+    fields = {"MODULE$": SimpleNamespace(get=lambda _: module)}
+    made = SimpleNamespace(
+        name=name,
+        getName=lambda: name,
+        getSimpleName=lambda: name.rpartition(".")[2],
+        getMethods=lambda: methods,
+        getField=fields.__getitem__,
+    )
+    made.isAssignableFrom = lambda other: other is made
+    return made
 
 
 DATASET, SESSION, TEXT = (
-    Class(name) for name in ("org.apache.spark.sql.Dataset", "a.SparkSession", "java.lang.String")
+    java_class(name) for name in ("org.apache.spark.sql.Dataset", "a.SparkSession", "java.lang.String")
 )
 
 
@@ -64,7 +55,7 @@ class Thrown(Exception):
             for of in frames
         ]
         self.java_exception = SimpleNamespace(
-            getClass=lambda: Class(name), toString=lambda: f"{name}: {said}", getStackTrace=lambda: trace
+            getClass=lambda: java_class(name), toString=lambda: f"{name}: {said}", getStackTrace=lambda: trace
         )
 
 
@@ -123,10 +114,10 @@ def called(monkeypatch):
 
 
 def test_frames_go_to_the_parameters_of_their_names_or_in_their_order(called):
-    unnamed = Class("acme.Jobs", method("f", SESSION, DATASET, DATASET), method("g", DATASET))
+    unnamed = java_class("acme.Jobs", method("f", SESSION, DATASET, DATASET), method("g", DATASET))
     assert called("acme.Jobs.f", {"acme.Jobs": unnamed}, "a", "b") == ("session", "a", "b")
     assert called("acme.Jobs.g", {"acme.Jobs": unnamed}, "a") == ("a",)
-    named = Class("acme.Jobs", method("f", DATASET, SESSION, DATASET, names=("b", "spark", "a")))
+    named = java_class("acme.Jobs", method("f", DATASET, SESSION, DATASET, names=("b", "spark", "a")))
     assert called("acme.Jobs.f", {"acme.Jobs": named}, "a", "b") == ("b", "session", "a")
     assert called("acme.Jobs.f", {"acme.Jobs": named}, "a", "c") == ("a", "session", "c")
 
@@ -135,8 +126,8 @@ def test_an_object_of_scala_has_methods_of_its_own(called):
     made = SimpleNamespace(toDF=lambda: ())
     module = SimpleNamespace(f=lambda *given: made)
     classes = {
-        "acme.Jobs": Class("acme.Jobs"),
-        "acme.Jobs$": Class("acme.Jobs$", method("f", DATASET, static=False), module=module),
+        "acme.Jobs": java_class("acme.Jobs"),
+        "acme.Jobs$": java_class("acme.Jobs$", method("f", DATASET, static=False), module=module),
     }
     assert called("acme.Jobs.f", classes, "a") == ()
 
@@ -157,7 +148,7 @@ def test_an_object_of_scala_has_methods_of_its_own(called):
 )  # fmt: skip
 def test_what_does_not_fit_is_said_in_one_line(called, named, says):
     classes = {
-        "acme.Jobs": Class(
+        "acme.Jobs": java_class(
             "acme.Jobs",
             method("f", SESSION, DATASET, names=("spark", "orders")),
             method("g", DATASET),
@@ -180,7 +171,7 @@ def test_what_does_not_fit_is_said_in_one_line(called, named, says):
 
 
 def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called):
-    classes = {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}
+    classes = {"acme.Jobs": java_class("acme.Jobs", method("f", DATASET))}
 
     def throwing(*frames):
         def throw(*_):
@@ -198,7 +189,7 @@ def test_what_the_code_throws_is_its_own_and_what_spark_refuses_is_sparks(called
 
 def test_a_main_method_is_static_and_takes_texts(monkeypatch):
     def method(name, *types, static=True):
-        named = [Class(type) for type in types]
+        named = [java_class(type) for type in types]
         return SimpleNamespace(getName=lambda: name, getParameterTypes=lambda: named, getModifiers=lambda: static)
 
     texts = "[Ljava.lang.String;"
@@ -211,7 +202,7 @@ def test_a_main_method_is_static_and_takes_texts(monkeypatch):
         ([method("main"), method("Main", texts), method("main", texts, "int")], False),
         (None, False),
     ):
-        of = None if methods is None else Class("acme.Main", *methods)
+        of = None if methods is None else java_class("acme.Main", *methods)
         monkeypatch.setattr(jvm_methods, "java_class", lambda _, name, of=of: of)
         if fits:
             jvm_methods.check_main("acme.Main", session)
@@ -240,7 +231,7 @@ def test_a_jar_compiled_for_another_spark_is_called_so_in_one_line(called, error
         raise Thrown("java.lang." + error, said, ["org.apache.spark.sql.Dataset", "acme.Jobs"])
 
     with pytest.raises(AuthorFailed) as failed:
-        called("acme.Jobs.f", {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
+        called("acme.Jobs.f", {"acme.Jobs": java_class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
     assert failed.value.mistake.raised.startswith(f"java.lang.{error}: {said}; the jar is compiled for another Spark: ")
     assert hint in failed.value.mistake.raised
     assert "\n" not in failed.value.mistake.raised
@@ -252,7 +243,7 @@ def test_a_class_of_the_authors_own_that_is_not_there_is_no_matter_of_spark(call
         raise Thrown("java.lang.NoClassDefFoundError", "acme/Other", ["acme.Jobs"])
 
     with pytest.raises(AuthorFailed) as failed:
-        called("acme.Jobs.f", {"acme.Jobs": Class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
+        called("acme.Jobs.f", {"acme.Jobs": java_class("acme.Jobs", method("f", DATASET))}, "a", does=throw)
     assert failed.value.mistake.raised == "java.lang.NoClassDefFoundError: acme/Other"
 
 

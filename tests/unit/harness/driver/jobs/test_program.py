@@ -33,21 +33,14 @@ class Frame:
 def made_pyspark():
     """The modules of a pyspark, whose classes nothing has changed yet."""
 
+    def itself(self, *_, **__):
+        return self
+
     class DataStreamReader:
         def __init__(self, session):
             self._spark = session
 
-        def format(self, source):
-            return self
-
-        def schema(self, schema):
-            return self
-
-        def option(self, key, value):
-            return self
-
-        def options(self, **options):
-            return self
+        format = schema = option = options = itself
 
         def load(self, path=None, format=None, schema=None, **options):
             return Frame(self._spark, ("real", path))
@@ -68,17 +61,7 @@ def made_pyspark():
         def __init__(self, frame):
             self._df = frame
 
-        def format(self, source):
-            return self
-
-        def outputMode(self, outputMode):  # noqa: N802, N803
-            return self
-
-        def queryName(self, queryName):  # noqa: N802, N803
-            return self
-
-        def option(self, key, value):
-            return self
+        format = outputMode = queryName = option = itself  # noqa: N815
 
         def trigger(self, *, processingTime=None, once=None, availableNow=None):  # noqa: N803
             return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,21 +14,13 @@ class Session:
     """Stands for a SparkSession."""
 
 
-class Frame:
-    def __init__(self, session: Session) -> None:
-        self.sparkSession = session
+def frame_of(session: Session) -> SimpleNamespace:
+    return SimpleNamespace(sparkSession=session)
 
 
-class OldContext:
-    def __init__(self, session: Session) -> None:
-        self.sparkSession = session
-
-
-class OldFrame:
+def old_frame_of(session: Session) -> SimpleNamespace:
     """As up to Spark 3.2."""
-
-    def __init__(self, session: Session) -> None:
-        self.sql_ctx = OldContext(session)
+    return SimpleNamespace(sql_ctx=SimpleNamespace(sparkSession=session))
 
 
 @pytest.fixture
@@ -51,9 +44,9 @@ def writer():
 
 def test_the_author_starts_nothing(writer):
     with pytest.raises(QueryStarted, match=r"starts a query itself \(start\)"):
-        writer(Frame(Session())).format("parquet").start("out")
+        writer(frame_of(Session())).format("parquet").start("out")
     with pytest.raises(QueryStarted, match=r"starts a query itself \(toTable\)"):
-        writer(Frame(Session())).toTable("sales")
+        writer(frame_of(Session())).toTable("sales")
 
 
 def test_nor_does_a_thread_of_the_author(writer):
@@ -61,7 +54,7 @@ def test_nor_does_a_thread_of_the_author(writer):
 
     def run():
         try:
-            writer(Frame(Session())).start()
+            writer(frame_of(Session())).start()
         except QueryStarted as error:
             raised.append(error)
 
@@ -74,12 +67,12 @@ def test_nor_does_a_thread_of_the_author(writer):
 
 def test_the_harness_does(writer):
     with allowed.this_thread():
-        assert writer(Frame(Session())).start("out", format="parquet") == ("started", "out", {"format": "parquet"})
+        assert writer(frame_of(Session())).start("out", format="parquet") == ("started", "out", {"format": "parquet"})
     with pytest.raises(QueryStarted):
-        writer(Frame(Session())).start()
+        writer(frame_of(Session())).start()
 
 
-@pytest.mark.parametrize("frame", [Frame, OldFrame])
+@pytest.mark.parametrize("frame", [frame_of, old_frame_of])
 def test_a_sink_starts_queries_on_frames_of_its_session_in_any_thread(writer, frame):
     mine, other, started = Session(), Session(), []
     allowed.session(mine)

@@ -1,7 +1,6 @@
 """What builds images, with programs that only write down how they were called."""
 
 import os
-import stat
 
 import pytest
 
@@ -9,9 +8,9 @@ from conformance.core.errors import WrongUsage
 from harness.errors import HarnessError
 from harness.runtimes.containers.builder import build, find_builder
 from harness.targets.targets import Targets
+from tests.support.environments import script
 
-SCRIPT = """#!/bin/sh
-case "$1" in
+SCRIPT = """case "$1" in
   buildx) exit {buildx};;
   version) echo {version};;
   build)
@@ -25,11 +24,8 @@ esac
 @pytest.fixture
 def program(tmp_path):
     def program(name, folder="bin", *, buildx=1, version="20.10.24", says="", code=0):
-        path = tmp_path / folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(SCRIPT.format(folder=tmp_path, buildx=buildx, version=version, says=says, code=code))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
+        text = SCRIPT.format(folder=tmp_path, buildx=buildx, version=version, says=says, code=code)
+        return str(script(tmp_path / folder / name, text))
 
     return program
 
