@@ -183,7 +183,9 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         return run.whole(run.before, keep=keep), run.whole(run.after)
     written, after = run.on(run.before), run.on(run.after)
     seen, other = written.observation, after.observation
-    if seen is None or seen.own_code_error is not None or not (emits(seen) or emits(other)):
+    if seen is None or seen.own_code_error is not None:
+        return ()
+    if not seen.emits_rows() and (other is None or not other.emits_rows()):
         return ()
     kept = written.run.kept if written.run is not None else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
@@ -203,7 +205,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     ends = {
         (verdict.outcome, verdict.error.title if verdict.error is not None else "")
         for cut, verdict in verdicts.items()
-        if verdict.error is not None or emits(seen, cut)
+        if verdict.error is not None or seen.emits_rows(cut)
     }
     if not cells and len(ends) > 1:
         cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
@@ -215,12 +217,6 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     return tuple(cells)
 
 
-def emits(seen: Observation | None, first: int = 1) -> bool:
-    """Whether a micro-batch emitted a row, from this step on."""
-    steps = seen.steps if seen is not None else ()
-    return any(batch.rows for step in steps if step.number >= first for batch in step.batches)
-
-
 def can_be_stressed(run: JobRun) -> bool:
     """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
     if len({answer.task.target for answer in run.wholes}) < 2:
@@ -230,7 +226,7 @@ def can_be_stressed(run: JobRun) -> bool:
         seen is not None
         and other is not None
         and seen.own_code_error is other.own_code_error is None
-        and (emits(seen) or emits(other))
+        and (seen.emits_rows() or other.emits_rows())
         and (seen.error is None or other.error is None)
     )
 

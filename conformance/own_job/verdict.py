@@ -20,13 +20,13 @@ from conformance.judging.comparison import BehaviourChange, behaviour_change, di
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import CellAnswer, JobRun, emits
+from conformance.own_job.job_run import CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
 from harness.runtimes.tables import how_to_load
 from harness.scheduling.cell_run import CellRun, CellTask
-from reports.results.checkpoint_status import combined, exit_code, phrase, severity
+from reports.results.checkpoint_status import combined, exit_code, severity
 from reports.results.records import Target
 
 JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
@@ -175,9 +175,12 @@ def judge_job(run: JobRun) -> JobVerdict:
     plans = {target: text for target, answered in ((a, seen), (b, other)) if (text := _plan(answered))}
     planned_by, plan = next(iter(plans.items()), (None, ""))
     not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
-    failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed)
+    emitted = any(observation is not None and observation.emits_rows() for observation in (seen, other))
+    failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
+    not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     change = _change(*wholes, digests=digests)
+    answer = _answer(wholes, emitted=emitted, complete=complete, different=change is not None)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
         handoffs = _handoffs(run, before, other)
@@ -192,13 +195,13 @@ def judge_job(run: JobRun) -> JobVerdict:
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         without_handoff=run.without_handoff if handoffs else (),
         digests=digests,
-        answer=_answer(wholes, complete=complete, different=change is not None),
+        answer=answer,
         change=change,
         failures=failures,
         plan=plan,
         planned_by=planned_by,
         columns=columns,
-        not_shown=tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else (),
+        not_shown=not_shown,
         not_fixed=not_fixed,
     )
 
@@ -288,8 +291,9 @@ def _resumed(
         reason = answer.lacking if seen is None else why_incoherent(case, seen)
         if reason is not None:
             return resumed_at(cut, None, reason=reason)
-    verdict = resumed_at(cut, after.observation, before.observation, whole=whole)
-    if verdict.outcome == "resumed" and not emits(before.observation, cut):
+    restarted = before.observation
+    verdict = resumed_at(cut, after.observation, restarted, whole=whole)
+    if verdict.outcome == "resumed" and restarted is not None and not restarted.emits_rows(cut):
         return resumed_at(cut, None, reason=NO_ROWS_AFTER)
     return verdict
 
@@ -299,21 +303,22 @@ NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
     """Handoffs with the same outcome, error and reason together, worst first; those without rows after them only if alone."""
-    groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
+    groups: dict[tuple[CheckpointOutcome | None, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
     for cut, verdict in handoffs:
         differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
         about = (verdict.error.title, *differences) if verdict.error is not None else (verdict.reason,)
-        groups.setdefault((phrase(verdict), about), []).append((cut, verdict))
+        outcome = None if verdict.fails_anyway else verdict.outcome  # ways to fail are alike where it fails anyway
+        groups.setdefault((outcome, about), []).append((cut, verdict))
     if len(groups) > 1:
-        groups.pop((phrase(CheckpointVerdict("no answer")), (NO_ROWS_AFTER,)), None)
+        groups.pop(("no answer", (NO_ROWS_AFTER,)), None)
     together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
     return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
 
-def _answer(wholes: tuple[WholeRun, WholeRun], *, complete: bool, different: bool) -> JobAnswer:
+def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
         return "fails"
-    if not all(map(has_behaviour, wholes)) or not any(emits(whole.observation) for whole in wholes):
+    if not all(map(has_behaviour, wholes)) or not emitted:
         return "unknown"
     if different:
         return "differs"
@@ -331,7 +336,7 @@ def _whole(answer: CellAnswer, case: Case) -> WholeRun:
 
 
 def _failures(
-    sides: tuple[tuple[Target, WholeRun], ...], case: Case, not_fixed: tuple[str, ...]
+    sides: tuple[tuple[Target, WholeRun], ...], case: Case, not_fixed: tuple[str, ...], *, emitted: bool
 ) -> tuple[tuple[Target, str], ...]:
     """The versions without an answer, or with an error that ends the job, and why; both if neither emitted a row."""
     failures = tuple(
@@ -339,7 +344,7 @@ def _failures(
         for target, whole in sides
         if (why := _failure(whole, case, SparkVersion.parse(target.spark), not_fixed))
     )
-    if not failures and not any(emits(whole.observation) for _, whole in sides):
+    if not failures and not emitted:
         return tuple((target, NO_ROWS) for target, _ in sides)
     return failures
 
