@@ -239,8 +239,12 @@ class BatchSeen(FrozenRecord):
 
     @property
     def behaviour(self) -> BatchBehaviour:
+        return BatchBehaviour._make(self.compared())
+
+    def compared(self) -> tuple[int, str, int | None, int | None, tuple[str, ...], int | None, tuple[int, ...]]:
+        """Return the fields of ``behaviour`` as a plain tuple, for digests, which are made of every cell of a file that is read."""
         rows = tuple(sorted(map(_json, self.rows))) if self.rows else ()
-        return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
+        return self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state
 
 
 class StoredState(FrozenRecord):
@@ -362,7 +366,12 @@ class Observation(FrozenRecord):
 
     def digest(self, *, instants: bool = True) -> str:
         """Return the SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
-        steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
+        steps = [
+            ([batch.compared() for batch in step.batches], step.watermark, step.error and step.error.behaviour)
+            if instants
+            else step.behaviour.without_instants()
+            for step in self.steps
+        ]
         return hashlib.sha256(_json(steps).encode()).hexdigest()
 
 
