@@ -121,7 +121,7 @@ def test_a_job_of_every_trigger_is_checked(folder: Path, kind: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for query, trigger in zip(json.loads(done.stdout)["queries"], TRIGGERS, strict=True):
         assert query["rows"] == "same", trigger
-        assert {checkpoint["met"] for checkpoint in query["checkpoints"]} == {"resumed"}, trigger
+        assert {checkpoint["outcome"] for checkpoint in query["checkpoints"]} == {"resumed"}, trigger
     assert not (folder / "mine").exists()
 
 
