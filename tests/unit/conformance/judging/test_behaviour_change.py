@@ -238,6 +238,7 @@ class TestContrast:
             (a.LOST, a.CALM, "1 row emitted only on 4.3.0, 1 more dropped as late here"),
             (a.CALM, a.LOST, "1 row emitted only here, 1 more dropped as late on 4.3.0"),
             (a.HELD, a.CALM, "1 row emitted only on 4.3.0, state at the end: 2 rows here, 1 on 4.3.0"),
+            (a.CALM, a.HELD, "1 row emitted only here, state at the end: 1 row here, 2 on 4.3.0"),
             (a.OTHER, a.CALM, "1 row has other values here than on 4.3.0"),
             (a.EARLIER, a.CALM, "1 row earlier, within the same step, compared with 4.3.0"),
             (a.FULLER, a.CALM, "same rows; differs in rows in state"),

@@ -209,12 +209,14 @@ def test_a_checkpoint_that_is_not_refused_makes_the_entry_stale() -> None:
     )
 
 
-def test_a_version_that_fails_before_the_cut_alone_fails_when_it_resumes() -> None:
+def test_a_version_that_fails_alone_fails_when_it_resumes_or_where_it_fails_later() -> None:
     error = {"class": ("Gone",), "stage": "run"}
     of = three(differs=(differs(">=4", because="it fails", link="SPARK-1", steps={1: change(error=error)}),))
     assert judged(of, ROW, failed(2, "Gone")).status == "conforms"
     assert judged(of, ROW, ROW, failed(3, "Gone"), cut=3).status == "conforms"
     assert judged(of, ROW, ROW, ROW).status == "violates"
+    later = three(differs=(differs(">=4", because="it fails", link="SPARK-1", steps={3: change(error=error)}),))
+    assert judged(later, ROW, ROW, failed(3, "Gone")).status == "conforms"
 
 
 SETTING = upgrade(error=ExpectedError(classes=("Incompatible",), stage="run"), workaround="spark.sql.check=false")
