@@ -7,7 +7,7 @@ their entries name cases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,13 +78,16 @@ class Catalogue:
 
     def names_upgrades_in(self, file: str) -> bool:
         """Return whether ``upgrades.yaml`` names a case of the file with this id."""
-        named = (case for entry in (self.upgrades or {}).values() for case in entry["cases"])
-        return any(case == file or case.startswith(f"{file}.") for case in named)
+        return file in self._files_with_upgrades
+
+    @cached_property
+    def _files_with_upgrades(self) -> frozenset[str]:
+        return files_of(case for entry in (self.upgrades or {}).values() for case in entry["cases"])
 
     def upgrades_of(self, case: str) -> tuple[Upgrade, ...]:
         """Return what ``upgrades.yaml`` says of the case with this id."""
-        entries = (dict(entry) for entry in (self.upgrades or {}).values())
-        return tuple(Upgrade.model_validate(entry) for entry in entries if case in entry.pop("cases"))
+        entries = (entry.items() for entry in (self.upgrades or {}).values() if case in entry["cases"])
+        return tuple(Upgrade.model_validate({key: said for key, said in entry if key != "cases"}) for entry in entries)
 
     def reachable_behaviours(self) -> frozenset[str]:
         """Return the behaviours that a case can pin: all without ``reachable: false``."""
@@ -115,6 +118,13 @@ class Catalogue:
             if point:
                 grouped[group] = (*grouped.get(group, ()), test)
         return grouped
+
+
+def files_of(cases: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the files that may hold these cases: the id of a case of a matrix goes on after a dot, which the name of a file may
+    have, too."""
+    names = frozenset(cases)
+    return names | {name[:at] for name in names for at, letter in enumerate(name) if letter == "."}
 
 
 def _read(path: Path) -> CatalogueEntries:

@@ -277,8 +277,10 @@ def nested_pipelines(operation: Node) -> Iterator[Node]:
 
 def kind_of(operation: Node | None) -> type[Operation] | None:
     """Return the class of an operation as written; None if it has no name of one."""
-    names = (entry.key.value for entry in entries_of(operation))
-    return next((OPERATIONS[name] for name in names if isinstance(name, str) and name in OPERATIONS), None)
+    for entry in entries_of(operation):
+        if (kind := OPERATIONS.get(entry.key.value)) is not None:
+            return kind
+    return None
 
 
 def parts_of(operation: Node | None, *roles: Role) -> Iterator[tuple[Part, Node]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
-from conformance.language.catalogue import FILES, Catalogue
+from conformance.language.catalogue import FILES, Catalogue, files_of
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.policies.case import PolicyCase
 
@@ -146,8 +146,7 @@ class _Wanted:
     """Which files may hold cases that somebody asks for."""
 
     def __init__(self, ids: frozenset[str], key: str | None) -> None:
-        # The id of a case of a matrix goes on after a dot, which the name of a file may have, too.
-        self._files = {id[:at] for id in ids for at, letter in enumerate(id) if letter == "."} | ids
+        self._files = files_of(ids)
         self._key = key.encode() if key is not None else None
 
     def may_be_in(self, file: Path, id: str, catalogue: Catalogue | None) -> bool:

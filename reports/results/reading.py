@@ -214,7 +214,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
     cells = blank = 0
     for line in _lines(path):
         text = line.text
-        if not text.strip():
+        if not text or text.isspace():
             blank += 1
             if blank > MOST_BLANK:
                 raise NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
