@@ -64,7 +64,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results
     from reports.results.records import Header
-    from reports.results.records import Target as TargetRecord
+    from reports.results.records import TargetRecord as TargetRecord
     from reports.terminal.matrix import show
     from tests.support.miniature.runtime import MiniatureRuntime
     from tests.support.miniature.target import SPARK_359

@@ -19,7 +19,7 @@ from conformance.suite import discovery
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 from reports.results.writing import ResultsWriter
 
 SAMPLE = Path(__file__).parents[1] / "tests" / "browser" / "sample"
@@ -60,7 +60,7 @@ def results(path: Path, size: int) -> int:
     header = sample.header.model_copy(
         update={
             "cases": tuple(id for _, id in cases),
-            "targets": tuple(Target(name=f"spark-{version}", spark=version) for version in VERSIONS),
+            "targets": tuple(TargetRecord(name=f"spark-{version}", spark=version) for version in VERSIONS),
         }
     )
     with ResultsWriter(path, header) as writer:

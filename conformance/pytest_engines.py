@@ -13,7 +13,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job.case_run import CaseResult, NotRecorded, RecordedCase, run_on, with_folders
 from conformance.own_job.watermark_case import Job, NotACase, WatermarkCase, watermark_case
 from conformance.runner.execution import Engines
-from conformance.runner.project import Project, own_job
+from conformance.runner.project import ProjectSettings, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, choose_targets
 from harness.environments import provision
 from harness.runtimes.cluster import settings_of
@@ -104,7 +104,7 @@ def _own_job(config: pytest.Config, *, allow_code: bool) -> RuntimeOptions:
         if given[name] and in_containers:
             raise WrongUsage(f"--{name}: a container has its own engine: omit --spark-runtime")
     job = own_job(
-        Project.read(config.rootpath),
+        ProjectSettings.read(config.rootpath),
         allow_code=allow_code,
         code=[Path(folder) for folder in given["code"] or ()],
         requirements=Path(given["requirements"]) if given["requirements"] else None,

@@ -26,7 +26,7 @@ from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from reports.results.published import PATCHES, patch_file, patch_results, published_results
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, Target
+from reports.results.records import Cell, Header, TargetRecord
 from reports.results.status import GREEN, NO_RESULT
 from reports.results.writing import ResultsWriter
 from tools.judge_again import cell_again
@@ -38,7 +38,7 @@ NOT_COVERED = "No published run covers the case as it is now."
 class RunOfRelease:
     """The answers of a release."""
 
-    target: Target
+    target: TargetRecord
     cells: Mapping[str, Cell]
     """By case id."""
     started: datetime
@@ -95,7 +95,7 @@ def publish(releases: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Ite
         yield path
 
 
-def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
+def of_today(case: Case, target: TargetRecord, known: Cell | None) -> Cell:
     """The cell as the case of today judges it."""
     version = SparkVersion.parse(target.spark)
     outside = not_applicable(case, version)

@@ -26,7 +26,7 @@ from reports.results.checkpoint_status import colour_of
 from reports.results.errors import CellKey
 from reports.results.published import UPGRADES
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, Target
+from reports.results.records import Cell, Header, TargetRecord
 from reports.results.status import GREEN
 from reports.results.writing import ResultsWriter
 from tools.judge_again import pair_of, upgrade_again
@@ -53,7 +53,7 @@ def publish(cells: Iterable[Cell], runs: Sequence[Results], cases: Mapping[str, 
     cuts: dict[str, set[int]] = defaultdict(set)
     for case, cut in (*((to.case.id, to.cut) for to in handoffs(cases.values())), *((key[0], key[3]) for key in known)):
         cuts[case].add(cut)
-    targets: dict[str, Target] = {}
+    targets: dict[str, TargetRecord] = {}
     for target in (target for run in runs for target in run.header.targets):
         if target.name not in targets or target.met:
             targets[target.name] = target

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
+from conformance.core.case import Add, Arrival, Backlog, Case, Restart, WrittenRow
 from conformance.core.observation import BatchSeen, Observation, StepSeen
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical, show
@@ -384,7 +384,7 @@ def _event_time(stream: str, schema: Schema, query: QueryReading) -> str | None:
     return next(filter(None, (*marked, *names.values())), None)
 
 
-def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
+def _time(row: WrittenRow, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
     if schema is None or column is None:
         return False, None
     at = next(index for index, field in enumerate(schema.fields) if field.name == column)

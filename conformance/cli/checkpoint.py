@@ -96,7 +96,7 @@ def resume(
     rows: job_options.Rows = 200,
     output_mode: job_options.OutputMode = None,
     code: JobCode,
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
     as_json: options.AsJson = False,

@@ -91,7 +91,7 @@ def crash(
             images=at_most,
             faults=[one_of(FAULTS, text, "--fault") for text in fault or ()],
             state_store=state_store,
-            runtime=engine_options.runtime_options(engine_options.Engines(), settings),
+            runtime=engine_options.runtime_options(engine_options.EngineOptions(), settings),
             concurrency=Concurrency(step_timeout=step_timeout),
         )
     )

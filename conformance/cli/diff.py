@@ -15,7 +15,7 @@ from conformance.cli.options import argument
 from conformance.core.wording import counted
 from reports.analysis.equivalence import Difference, DifferentCell, compare
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 from reports.results.status import MARKS
 
 
@@ -66,7 +66,7 @@ def _line(cell: DifferentCell) -> Text:
     )
 
 
-def _where(target: Target) -> str:
+def _where(target: TargetRecord) -> str:
     image = f" {target.image}" if target.image else ""
     return f"{target.name}: {target.runtime}{image}, Java {target.java}, Python {target.python}, {target.os}"
 

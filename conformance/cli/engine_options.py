@@ -12,10 +12,9 @@ import typer
 from conformance.cli.options import ENGINES, SPEED, shared
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted
-from conformance.runner.project import PYPROJECT, TABLE, Project, own_job
+from conformance.runner.project import PYPROJECT, TABLE, ProjectSettings, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
-from harness.runtimes.cluster import Cluster as ClusterMaster
-from harness.runtimes.cluster import parse_storage, settings_in, settings_of
+from harness.runtimes.cluster import Cluster, parse_storage, settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import RuntimeName as RuntimeName
@@ -65,7 +64,7 @@ class Speed(Concurrency):
 
 
 @dataclass(frozen=True)
-class Engines:
+class EngineOptions:
     runtime: RuntimeOption = "local"
     image: Annotated[
         list[str] | None,
@@ -107,7 +106,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Cluster(Settings):
+class ClusterOptions(Settings):
     master: Annotated[
         str | None,
         shared("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
@@ -160,7 +159,7 @@ class Code:
 
     def job(self, conf: dict[str, str]) -> RuntimeOptions:
         """What engines need, by these options and by ``[tool.conformance]`` of the project; WrongUsage if one is wrong."""
-        project = Project.read(Path.cwd())
+        project = ProjectSettings.read(Path.cwd())
         ignored = () if self.allow_code else project.needs_permission()
         if ignored:
             typer.echo(f"{PYPROJECT}: {', '.join(ignored)} in {TABLE} need --allow-code, and were left out", err=True)
@@ -183,7 +182,7 @@ class JobCode(Code):
 
 
 def runtime_options(
-    engines: Engines, settings: Settings | None = None, *, connect: str | None = None, code: Code | None = None
+    engines: EngineOptions, settings: Settings | None = None, *, connect: str | None = None, code: Code | None = None
 ) -> RuntimeOptions:
     """Where engines run, by options that fit together; ``settings`` may be a `Cluster`; without ``code`` nothing of the project counts.
 
@@ -194,7 +193,7 @@ def runtime_options(
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
     for name in (CONNECT, STORAGE):
         os.environ.pop(name, None)
-    cluster = settings if isinstance(settings, Cluster) else Cluster(**vars(settings or Settings()))
+    cluster = settings if isinstance(settings, ClusterOptions) else ClusterOptions(**vars(settings or Settings()))
     container = engines.runtime == "container"
     variables = variables_named(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
@@ -219,7 +218,7 @@ def runtime_options(
                 raise typer.BadParameter(why, param_hint=name)
     if engines.kafka is not None:
         parse_servers(engines.kafka)
-    master = ClusterMaster.parse(cluster.master) if cluster.master else None
+    master = Cluster.parse(cluster.master) if cluster.master else None
     endpoint = Endpoint.parse(connect) if connect else None
     elsewhere = master or endpoint
     if elsewhere is not None and not elsewhere.on_this_machine and cluster.storage is None:

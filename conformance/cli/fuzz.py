@@ -34,7 +34,7 @@ from conformance.core.wording import counted, printable
 from conformance.fuzzing import campaign
 from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
-from conformance.runner.resources import Interrupted
+from conformance.runner.resources import RunInterrupted
 from conformance.strategies.pipelines import FAMILIES
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -73,7 +73,7 @@ def fuzz(
     state_store: list[str] | None = option(
         None, "Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES
     ),
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
     max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
@@ -106,7 +106,7 @@ def fuzz(
         outcome = campaign.run_fuzzing(plan, _Display(errors, status))
     _print_outcome(outcome, plan.seed)
     if outcome.interrupted:
-        raise Interrupted(f"run it again with the same seed: {plan.command}")
+        raise RunInterrupted(f"run it again with the same seed: {plan.command}")
     if outcome.tally.finds:
         raise typer.Exit(1)
     outcome.raise_for_missing_answers()

@@ -130,7 +130,7 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 
 
 def options_of_job(
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
     code: JobCode,

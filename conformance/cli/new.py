@@ -41,10 +41,10 @@ def new(
     schema = _schema_for(case)
     if call is not None:
         # Other cases are written without these.
-        from conformance.runner.project import Project, own_job
+        from conformance.runner.project import ProjectSettings, own_job
         from conformance.suite.call_template import case_that_calls
 
-        own_code = own_job(Project.read(Path.cwd()), allow_code=True, code=code or ()).own_code
+        own_code = own_job(ProjectSettings.read(Path.cwd()), allow_code=True, code=code or ()).own_code
         text = case_that_calls(call, own_code.folders if own_code else (), case, schema)
     else:
         template = (files("conformance.suite") / "templates" / f"{kind}.yaml").read_text(encoding="utf-8")

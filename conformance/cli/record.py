@@ -49,7 +49,7 @@ def record(
     else:
         target, notes = engine_options.one_target(spark, "--spark")
         errors_console(notes)
-        engines = engine_options.Engines(runtime=runtime, env=env)
+        engines = engine_options.EngineOptions(runtime=runtime, env=env)
         where = engine_options.runtime_options(engines, settings, code=code)
         observation = observe(read, target, where, NoAnswers())
     filled_in = fill_in_expectations(case.read_text(encoding="utf-8"), read, observation, replace=replace)

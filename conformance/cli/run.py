@@ -23,7 +23,7 @@ from conformance.cli.options import (
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
 from conformance.runner.cases import RunOptions, StateWitness, plan_run, run_plan
-from conformance.runner.project import Project
+from conformance.runner.project import ProjectSettings
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
@@ -72,9 +72,9 @@ def run(
     with_: str | None = option(
         None, "Let an accelerator run what it can of Spark's plans: comet.", "NAME", SELECT_VERSIONS, "--with"
     ),
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     code: Code,
-    cluster: engine_options.Cluster,
+    cluster: engine_options.ClusterOptions,
     state_store: engine_options.StateStore = None,
     witness: StateWitness | None = option(
         None,
@@ -99,7 +99,7 @@ def run(
             paths=paths or (),
             every_case=every_case,
             # Asked only where the option leaves it open: a project's other keys may be wrong.
-            spark=spark or (() if spark_home else Project.read(Path.cwd()).spark),
+            spark=spark or (() if spark_home else ProjectSettings.read(Path.cwd()).spark),
             tags=tag or (),
             variants=variant or (),
             source=source,

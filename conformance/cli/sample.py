@@ -47,7 +47,7 @@ def sample(
         job_options.INPUT,
     ),
     code: JobCode,
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
     output: Path = output_option(Path(), "Folder for the samples; a file that is there stays.", "FOLDER"),

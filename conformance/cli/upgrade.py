@@ -51,7 +51,7 @@ def upgrade(
         SELECT_VERSIONS,
         "--pairs",
     ),
-    engines: engine_options.Engines,
+    engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
     sides: ConnectSides,
     code: Code,

@@ -15,7 +15,7 @@ from conformance.core.operations import Call, Main, Operation, OutputMode, Pipel
 from conformance.core.spark_types import Schema
 from conformance.core.versions import SparkVersion, VersionRange
 
-Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
+WrittenRow: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 """Values in schema order, or by column name; instants in the notation in which they were written."""
 
 Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime", "processingTime"]
@@ -76,7 +76,7 @@ class KafkaSource(Frozen):
 class Partitioned(Frozen):
     """Rows of a stream for a micro-batch, by partition; a plain list of rows is one partition."""
 
-    partitions: tuple[tuple[Row, ...], ...]
+    partitions: tuple[tuple[WrittenRow, ...], ...]
 
 
 Arrival: TypeAlias = Mapping[str, Partitioned]
@@ -119,7 +119,7 @@ class Alter(Frozen):
     """Stream → columns that its table lacks, and columns that it has with the type that they get."""
 
 
-class Change(Frozen):
+class RestartChange(Frozen):
     conf: Mapping[str, str] | None = None
     output_mode: OutputMode | None = None
     trigger: Trigger | None = None
@@ -132,7 +132,7 @@ class Restart(Frozen):
     """Stop the query and start it again from its checkpoint."""
 
     how: HowRestarted
-    change: Change = Change()
+    change: RestartChange = RestartChange()
     at: KillPoint = "rest"
     """When ``kill`` kills the engine."""
     add: Arrival = {}
@@ -162,7 +162,7 @@ class ExpectedBatch(Frozen):
     """A micro-batch of a step; absent keys are not checked."""
 
     kind: BatchKind | None = None
-    rows: tuple[Row, ...] | None = None
+    rows: tuple[WrittenRow, ...] | None = None
     watermark: Json = None
     """The watermark the batch ran with."""
     dropped: int | tuple[int, ...] | None = None
@@ -186,7 +186,7 @@ class ExpectedEventTime(Frozen):
 class Expectation(Frozen):
     """What a step must produce. Without ``rows``, no rows are expected; other absent keys are not checked."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[WrittenRow, ...] = ()
     in_order: Literal[True] | None = None
     batches: tuple[ExpectedBatch, ...] | None = None
     watermark: Json = None

@@ -65,7 +65,7 @@ def most_specific(classes: tuple[str, ...]) -> str:
     return next(iter([*conditions, *specific, *types, *known, *classes]), "")
 
 
-Row: TypeAlias = tuple[Json, ...]
+EmittedRow: TypeAlias = tuple[Json, ...]
 
 DROPPED_ROWS = "numRowsDroppedByWatermark"
 """The metric of a stateful operator."""
@@ -220,7 +220,7 @@ class BatchSeen(FrozenRecord):
     """The same from the offset log of the checkpoint, as a cross-check; 0 if the query has no watermark."""
     next_watermark: int | None
     """The watermark for the next batch, from the commit log; None if the batch was not committed."""
-    rows: tuple[Row, ...]
+    rows: tuple[EmittedRow, ...]
     dropped: int | None
     """Late rows dropped, summed over all operators; None if the version has no such metric."""
     state: tuple[int, ...]
@@ -260,14 +260,14 @@ class Interrupted(FrozenRecord):
     """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
 
     id: int
-    rows: tuple[Row, ...]
+    rows: tuple[EmittedRow, ...]
 
 
 class Written(FrozenRecord):
     """A micro-batch in a sink that Spark itself writes, with the rows that a reader finds."""
 
     id: int
-    rows: tuple[Row, ...]
+    rows: tuple[EmittedRow, ...]
 
 
 class StepSeen(FrozenRecord):

@@ -68,7 +68,7 @@ a mapping, under its name."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(holds, chooses, field))
-class Written:
+class WrittenFields:
     """A frozen class whose fields are written as the keys of a mapping; a field that has its default is left out."""
 
     name: ClassVar[str]
@@ -107,7 +107,7 @@ class Written:
         return {part.key: _written(value) for part, value in self.values() if value != part.default}
 
 
-class _Operation(Written):
+class _Operation(WrittenFields):
     form: ClassVar[Form] = "keys"
     may_keep_state: ClassVar[bool] = False
     """Whether it keeps state between micro-batches, or may."""
@@ -146,7 +146,7 @@ class KeepsColumns(_Operation):
     """An operation after which a DataFrame has the same columns."""
 
 
-class Filter(KeepsColumns):
+class RowFilter(KeepsColumns):
     """An operation that lets through some rows, each by its own values."""
 
 
@@ -197,13 +197,13 @@ class WithWatermark(KeepsColumns):
     delay: str = holds(Role.DELAY)
 
 
-class Where(Filter):
+class Where(RowFilter):
     """Keep the rows for which the expression is true."""
 
     condition: str = holds(Role.EXPRESSION)
 
 
-class Dropna(Filter):
+class Dropna(RowFilter):
     """Keep the rows that have a value, neither null nor NaN, in these columns."""
 
     form = "mapping"
@@ -391,7 +391,7 @@ def _jars() -> Any:
     )
 
 
-class Program(Written):
+class Program(WrittenFields):
     """Your own program, unchanged: it reads the streams of `with`, and a query that it starts is that of the case."""
 
     program: str = holds(
@@ -409,7 +409,7 @@ class Program(Written):
     )
 
 
-class Main(Written):
+class Main(WrittenFields):
     """A main method of your jars, unchanged: it reads the streams of `with`, and a query that it starts is that of the case."""
 
     main: str = holds(
@@ -423,7 +423,7 @@ class Main(Written):
     jar: str | tuple[str, ...] = _jars()
 
 
-class Statements(Written):
+class Statements(WrittenFields):
     """Your own SQL: temporary views, settings, and at the end a query."""
 
     sql: tuple[str, ...] = holds(
@@ -438,7 +438,7 @@ class Statements(Written):
     )
 
 
-class Method(Written):
+class Method(WrittenFields):
     """A method of your jars."""
 
     jvm: str = holds(
@@ -551,7 +551,7 @@ def _read(role: Role, written: Json) -> Json:
 def _written(value: Json) -> Json:
     if isinstance(value, Pipeline):
         return value.wire()
-    if isinstance(value, Written):
+    if isinstance(value, WrittenFields):
         return value.keys()
     if isinstance(value, Mapping):
         return {key: _written(item) for key, item in value.items()}

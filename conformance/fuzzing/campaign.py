@@ -30,7 +30,7 @@ from conformance.fuzzing.comparison import (
     RuleNames,
 )
 from conformance.fuzzing.coverage import Drawing, coverage_of
-from conformance.fuzzing.shrinking import Written, shrunk
+from conformance.fuzzing.shrinking import WrittenCase, shrunk
 from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.model.errors import Unpredictable
@@ -227,7 +227,7 @@ class Campaign:
             return None
         written = self._drawn[case.id].written
 
-        def smaller(shrinking: Written) -> None:
+        def smaller(shrinking: WrittenCase) -> None:
             nonlocal written
             written = shrinking
             self._listener.shrinking(shrinking, tally)

@@ -26,8 +26,8 @@ from conformance.query.syntax import NotReadable, expression, window_call
 from conformance.query.syntax import written as sql_of
 from conformance.strategies.traces import rows_of
 
-Written: TypeAlias = dict[str, Json]
-Reduction: TypeAlias = Callable[[Written], Iterator[Written]]
+WrittenCase: TypeAlias = dict[str, Json]
+Reduction: TypeAlias = Callable[[WrittenCase], Iterator[WrittenCase]]
 
 _TIMESTAMP = DataType("timestamp")
 _DAY_US = 86_400_000_000
@@ -40,7 +40,7 @@ _SIMPLEST: Mapping[str, tuple[Json, ...]] = {"string": ("a", "b"), "int": (1, 2)
 Cost: TypeAlias = tuple[int, int, int, int, int, str]
 
 
-def cost(written: Written) -> Cost:
+def cost(written: WrittenCase) -> Cost:
     """The size of a case to a reader: steps, rows, operations and settings, then the text."""
     text = printed({key: value for key, value in written.items() if key != "title"})
     operations = len([*_operations(written)])
@@ -49,7 +49,7 @@ def cost(written: Written) -> Cost:
     return len(written["steps"]), rows, operations, settings, len(text), text
 
 
-def _fewer_steps(written: Written) -> Iterator[Written]:
+def _fewer_steps(written: WrittenCase) -> Iterator[WrittenCase]:
     steps = written["steps"]
     size = len(steps)
     while size >= 1:
@@ -59,7 +59,7 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
         size //= 2
 
 
-def _merged_steps(written: Written) -> Iterator[Written]:
+def _merged_steps(written: WrittenCase) -> Iterator[WrittenCase]:
     steps = written["steps"]
     for place, (step, other) in enumerate(pairwise(steps)):
         if "add" in step and "add" in other:
@@ -68,7 +68,7 @@ def _merged_steps(written: Written) -> Iterator[Written]:
             yield {**written, "steps": [*steps[:place], {"add": both}, *steps[place + 2 :]]}
 
 
-def _fewer_arrivals(written: Written) -> Iterator[Written]:
+def _fewer_arrivals(written: WrittenCase) -> Iterator[WrittenCase]:
     """Remove the rows of a stream in a micro-batch, a micro-batch of a backlog, or a backlog of one."""
     for number, step in enumerate(written["steps"]):
         for at, entry in enumerate(step.get("backlog", ())):
@@ -84,7 +84,7 @@ def _fewer_arrivals(written: Written) -> Iterator[Written]:
         yield changed
 
 
-def _fewer_rows(written: Written) -> Iterator[Written]:
+def _fewer_rows(written: WrittenCase) -> Iterator[WrittenCase]:
     for path, name, rows in [*arrivals(written)]:
         if not isinstance(_at(written, path)[name], list):
             yield _replaced(written, path, name, rows)
@@ -94,7 +94,7 @@ def _fewer_rows(written: Written) -> Iterator[Written]:
             yield _replaced(written, path, name, [*rows[:place], *rows[place + 1 :]])
 
 
-def _simpler_query(written: Written) -> Iterator[Written]:
+def _simpler_query(written: WrittenCase) -> Iterator[WrittenCase]:
     for pipeline in _simpler(written["query"]):
         yield _tidy({**written, "query": pipeline})
     for number, step in enumerate(written["steps"]):
@@ -168,7 +168,7 @@ def _with_tumbling_window(text: str) -> str | None:
     return sql_of(tree) if calls else None
 
 
-def _simpler_settings(written: Written) -> Iterator[Written]:
+def _simpler_settings(written: WrittenCase) -> Iterator[WrittenCase]:
     for name in written.get("conf", {}):
         conf = {key: value for key, value in written["conf"].items() if key != name}
         yield {key: value for key, value in {**written, "conf": conf}.items() if key != "conf" or conf}
@@ -179,7 +179,7 @@ def _simpler_settings(written: Written) -> Iterator[Written]:
             yield {name: value for name, value in written.items() if name != key}
 
 
-def _simpler_steps(written: Written) -> Iterator[Written]:
+def _simpler_steps(written: WrittenCase) -> Iterator[WrittenCase]:
     for number, step in enumerate(written["steps"]):
         if (restart := step.get("restart")) is None:
             continue
@@ -192,7 +192,7 @@ def _simpler_steps(written: Written) -> Iterator[Written]:
             yield _with_step(written, number, {"restart": "graceful"})
 
 
-def _fewer_columns(written: Written) -> Iterator[Written]:
+def _fewer_columns(written: WrittenCase) -> Iterator[WrittenCase]:
     named = json.dumps([*_pipelines(written)])
     for stream, ddl in written["streams"].items():
         columns = [part.strip() for part in ddl.split(",")]
@@ -208,7 +208,7 @@ def _fewer_columns(written: Written) -> Iterator[Written]:
             yield changed
 
 
-def _moved_to_epoch(written: Written) -> Iterator[Written]:
+def _moved_to_epoch(written: WrittenCase) -> Iterator[WrittenCase]:
     """Shift the whole trace by days to 1970-01-01, and to noon on that day."""
     times = [*_times(written)]
     if times:
@@ -219,7 +219,7 @@ def _moved_to_epoch(written: Written) -> Iterator[Written]:
                 yield _with_times(written, lambda at, shift=shift: at - shift)  # type: ignore[misc]
 
 
-def _simpler_delays(written: Written) -> Iterator[Written]:
+def _simpler_delays(written: WrittenCase) -> Iterator[WrittenCase]:
     """Replace a delay; also move the rows that were one delay behind others to the new distance."""
     for delay in sorted({value for operation in _operations(written) for _, value in operation.values(Role.DELAY)}):
         for simpler in _DELAYS:
@@ -244,7 +244,7 @@ def _with_delay(delay: str, other: str, operation: Operation) -> Operation:
     return operation
 
 
-def _simpler_times(written: Written) -> Iterator[Written]:
+def _simpler_times(written: WrittenCase) -> Iterator[WrittenCase]:
     """Replace a time by a rounder one or that of another row; equal times stay equal."""
     times = sorted({*_times(written)})
     for time in reversed(times):
@@ -254,7 +254,7 @@ def _simpler_times(written: Written) -> Iterator[Written]:
                 yield _with_times(written, lambda at, time=time, other=other: other if at == time else at)  # type: ignore[misc]
 
 
-def _simpler_values(written: Written) -> Iterator[Written]:
+def _simpler_values(written: WrittenCase) -> Iterator[WrittenCase]:
     schemas = {name: parse_schema(ddl) for name, ddl in written["streams"].items()}
     for path, name, rows in [*arrivals(written)]:
         for number, row in enumerate(rows):
@@ -265,7 +265,7 @@ def _simpler_values(written: Written) -> Iterator[Written]:
                         yield _replaced(written, path, name, [*rows[:number], changed, *rows[number + 1 :]])
 
 
-def _pipelines(written: Written) -> Iterator[list[Json]]:
+def _pipelines(written: WrittenCase) -> Iterator[list[Json]]:
     yield written["query"]
     for step in written["steps"]:
         restart = step.get("restart")
@@ -273,7 +273,7 @@ def _pipelines(written: Written) -> Iterator[list[Json]]:
             yield restart["change"]["query"]
 
 
-def _operations(written: Written) -> Iterator[Operation]:
+def _operations(written: WrittenCase) -> Iterator[Operation]:
     return chain.from_iterable(read_pipeline(query).walk() for query in _pipelines(written))
 
 
@@ -295,24 +295,24 @@ def arrivals(written: Mapping[str, Json]) -> Iterator[tuple[Path, str, list[Json
                 yield path, name, [*rows_of(arriving)]
 
 
-def _at(written: Written, path: Path) -> Json:
+def _at(written: WrittenCase, path: Path) -> Json:
     place: Json = written
     for part in path:
         place = place[part]
     return place
 
 
-def _replaced(written: Written, path: Path, name: str, rows: Json) -> Written:
+def _replaced(written: WrittenCase, path: Path, name: str, rows: Json) -> WrittenCase:
     changed = deepcopy(written)
     _at(changed, path)[name] = rows
     return changed
 
 
-def _with_step(written: Written, number: int, step: Json) -> Written:
+def _with_step(written: WrittenCase, number: int, step: Json) -> WrittenCase:
     return _tidy({**written, "steps": [*written["steps"][:number], step, *written["steps"][number + 1 :]]})
 
 
-def _tidy(written: Written) -> Written:
+def _tidy(written: WrittenCase) -> WrittenCase:
     read = {stream for query in _pipelines(written) for stream in read_pipeline(query).streams()}
     if read == set(written["streams"]):
         return written
@@ -324,13 +324,13 @@ def _tidy(written: Written) -> Written:
     return changed
 
 
-def _times(written: Written) -> Iterator[int]:
+def _times(written: WrittenCase) -> Iterator[int]:
     for _, _, rows in arrivals(written):
         for row in rows:
             yield from (at for value in row if (at := _instant(value)) is not None)
 
 
-def _with_times(written: Written, other: Callable[[int], int]) -> Written:
+def _with_times(written: WrittenCase, other: Callable[[int], int]) -> WrittenCase:
     changed = deepcopy(written)
     for path, name, rows in [*arrivals(written)]:
         placed = _at(changed, path)
@@ -377,15 +377,19 @@ StillDiffers: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
 
 
 def shrunk(
-    written: Written, differs: StillDiffers, *, at_once: int = 1, smaller: Callable[[Written], None] = lambda _: None
-) -> Written:
+    written: WrittenCase,
+    differs: StillDiffers,
+    *,
+    at_once: int = 1,
+    smaller: Callable[[WrittenCase], None] = lambda _: None,
+) -> WrittenCase:
     """A case that no single reduction makes smaller without losing the difference, which ``smaller`` gets on the way.
 
     ``at_once``: how many cases to check at a time: as many as engines run in parallel.
     """
     tried: set[str] = set()
 
-    def untried(candidates: Iterable[Written], than: Written) -> Iterator[tuple[int, Written, Case]]:
+    def untried(candidates: Iterable[WrittenCase], than: WrittenCase) -> Iterator[tuple[int, WrittenCase, Case]]:
         limit = cost(than)
         for place, candidate in enumerate(candidates):
             if cost(candidate) >= limit or (text := printed(candidate)) in tried:
@@ -394,7 +398,7 @@ def shrunk(
             with suppress(InvalidCase):
                 yield place, candidate, case_from(candidate, "smaller")
 
-    def first(candidates: Iterable[Written], than: Written) -> tuple[int, Written] | None:
+    def first(candidates: Iterable[WrittenCase], than: WrittenCase) -> tuple[int, WrittenCase] | None:
         left = untried(candidates, than)
         while batch := [*islice(left, at_once)]:
             shown = differs([case for _, _, case in batch])

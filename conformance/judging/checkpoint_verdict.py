@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeAlias
 
 from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
-from conformance.core.observation import ErrorSeen, Observation, Row
+from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
@@ -43,7 +43,7 @@ from conformance.judging.verdict import (
     with_findings,
 )
 
-Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
+RowsByBatch: TypeAlias = Mapping[int, tuple[str, ...]]
 """Micro-batch → its rows as JSON, sorted."""
 
 
@@ -111,10 +111,10 @@ def _failed(error: ErrorSeen, last: int | None) -> Outcome:
 
 
 @dataclass(frozen=True)
-class Reference:
+class SinkReference:
     """What a sink gets without a crash."""
 
-    emitted: Emitted
+    emitted: RowsByBatch
     stopped_after: frozenset[int] = frozenset()
     """The micro-batches before the point at which the query was stopped and started; empty if it ran without a break.
 
@@ -132,7 +132,7 @@ class Restarted:
     ``first``: of a query with a sink of Spark's own, the first micro-batch that counts; then a reader of the sink finds the rows.
     """
 
-    def __init__(self, before: Emitted, *observations: Observation, first: int | None = None) -> None:
+    def __init__(self, before: RowsByBatch, *observations: Observation, first: int | None = None) -> None:
         self.before = before
         self.error = observations[-1].error
         emitted = dict(before)
@@ -146,8 +146,8 @@ class Restarted:
         """Whether ``emitted`` is what a reader finds in a sink."""
         if first is not None and written is not None:
             emitted = {batch.id: _sorted(batch.rows) for batch in written if batch.id >= first}
-        self.emitted: Emitted = emitted
-        self.again: Emitted = again
+        self.emitted: RowsByBatch = emitted
+        self.again: RowsByBatch = again
         self.changed = sorted(changed)
         """Micro-batches that emitted other rows when they ran again."""
 
@@ -161,11 +161,11 @@ def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[
                 yield step.interrupted.id, _sorted(step.interrupted.rows)
 
 
-def _sorted(rows: Iterable[Row]) -> tuple[str, ...]:
+def _sorted(rows: Iterable[EmittedRow]) -> tuple[str, ...]:
     return tuple(sorted(json.dumps(row) for row in rows))
 
 
-def judge_crash(restart: Restarted, references: Sequence[Reference]) -> CheckpointVerdict:
+def judge_crash(restart: Restarted, references: Sequence[SinkReference]) -> CheckpointVerdict:
     """Judge what a query did with what a crash left; ``references`` is what a sink gets without one, of the uninterrupted query first."""
     error, last = restart.error, max(restart.again, default=None)
     if error is not None and error.name == ROWS_CHANGED:
@@ -215,7 +215,7 @@ def is_named(error: ErrorSeen) -> bool:
     return "/checkpoint/" in error.message or "/sink/" in error.message
 
 
-def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | None:
+def _difference(restart: Restarted, reference: RowsByBatch) -> tuple[int, str] | None:
     """The first micro-batch with other rows than the reference, and how they differ."""
     if restart.changed:
         id = restart.changed[0]
@@ -233,16 +233,16 @@ def _difference(restart: Restarted, reference: Emitted) -> tuple[int, str] | Non
     return id, f"micro-batch {id}: {_rows(restart, reference, id)}"
 
 
-def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
+def _sequence(emitted: RowsByBatch) -> list[tuple[str, ...]]:
     """The micro-batches with rows, in order: whether one without rows runs does not matter."""
     return [rows for _, rows in sorted(emitted.items()) if rows]
 
 
-def _all_rows(emitted: Emitted) -> Counter[str]:
+def _all_rows(emitted: RowsByBatch) -> Counter[str]:
     return Counter(row for rows in emitted.values() for row in rows)
 
 
-def _rows(restart: Restarted, reference: Emitted, id: int) -> str:
+def _rows(restart: Restarted, reference: RowsByBatch, id: int) -> str:
     emitted, wanted = Counter(restart.emitted.get(id, ())), Counter(reference.get(id, ()))
     sides = ((sorted((wanted - emitted).elements()), "lost"), (sorted((emitted - wanted).elements()), "added"))
     return "; ".join(f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in sides if rows)

@@ -41,7 +41,7 @@ Aspect: TypeAlias = Literal[
     "status",
 ]
 """What differs: a field of a micro-batch, then of a step, then of the whole answer, in the order of comparison."""
-Value: TypeAlias = int | str | tuple[int, ...] | tuple[str, ...] | None
+BehaviourValue: TypeAlias = int | str | tuple[int, ...] | tuple[str, ...] | None
 Schemas: TypeAlias = tuple[OutputSchema, OutputSchema]
 
 _OF_A_BATCH: tuple[Aspect, ...] = ("id", "kind", "watermark", "dropped", "rows", "state", "next_watermark")
@@ -56,9 +56,9 @@ class Divergence:
     batch: int | None
     """None if the whole step differs."""
     what: Aspect
-    a: Value
+    a: BehaviourValue
     """For ``rows``, the rows that only this answer has."""
-    b: Value
+    b: BehaviourValue
 
     @property
     def place(self) -> str:
@@ -74,7 +74,7 @@ class Divergence:
         a, b = self.values
         return f"{self.place}: {self.what} {a} | {b}" if self.place else f"{self.what} {a} | {b}"
 
-    def _text(self, value: Value) -> str:
+    def _text(self, value: BehaviourValue) -> str:
         if self.what == "rows" and isinstance(value, tuple):
             shown = ", ".join(json.dumps(json.loads(str(row)), ensure_ascii=False) for row in value[:_ROWS_SHOWN])
             more = f" and {len(value) - _ROWS_SHOWN} more" if len(value) > _ROWS_SHOWN else ""

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from conformance.core.case import Case, Restart
-from conformance.core.observation import BatchSeen, Observation, Row
+from conformance.core.observation import BatchSeen, EmittedRow, Observation
 from conformance.core.values import show_ms
 from conformance.judging.finding import FindingLocation, ReplayDiffers, Witness, WitnessesDisagree
 
@@ -76,7 +76,7 @@ def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiff
             yield ReplayDiffers(place=place, expected=step.interrupted.rows, observed=again.rows)
 
 
-def _counted(rows: tuple[Row, ...]) -> Counter[str]:
+def _counted(rows: tuple[EmittedRow, ...]) -> Counter[str]:
     return Counter(json.dumps(row) for row in rows)
 
 

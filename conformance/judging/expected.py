@@ -9,7 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Row, Step
+from conformance.core.case import (
+    Case,
+    Differs,
+    Expectation,
+    ExpectationChange,
+    ExpectedBatch,
+    ExpectedError,
+    Step,
+    WrittenRow,
+)
 from conformance.core.versions import SparkVersion, VersionRange
 
 
@@ -168,7 +177,7 @@ def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = No
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
     counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
-    rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
+    rows: tuple[WrittenRow, ...] = tuple(row for batch in counted for row in batch.rows or ())
     expectation = step.expectation.model_copy(update={"rows": rows})
     return replace(step, expectation=expectation, rows_from_batches=_all_give(batches, "rows"))
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from conformance.core import metrics
-from conformance.core.case import Case, ExpectedBatch, Row
+from conformance.core.case import Case, ExpectedBatch, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Column, StepSeen
 from conformance.core.patterns import occurs
@@ -43,7 +43,7 @@ INSTANTS = ("timestamp", "timestamp_ntz")
 class NotARow(ValueError):
     """An expected row that does not match the columns of the query."""
 
-    def __init__(self, row: Row, problem: str) -> None:
+    def __init__(self, row: WrittenRow, problem: str) -> None:
         super().__init__(f"{row!r}: {problem}")
         self.row = row
         self.problem = problem
@@ -66,7 +66,7 @@ class OutputSchema:
     def described(self) -> tuple[str, ...]:
         return tuple(f"{column.name}: {column.type}" for column in self.columns)
 
-    def expected_row(self, row: Row) -> tuple[Json, ...]:
+    def expected_row(self, row: WrittenRow) -> tuple[Json, ...]:
         """The values of an expected row in the order of the columns; NotARow for another width, other columns or wrong types."""
         values = self._in_order(row)
         for column, value, type_ in zip(self.columns, values, self.types, strict=True):
@@ -76,7 +76,7 @@ class OutputSchema:
                 raise NotARow(row, f"{column.name} is {column.type}: {problem}") from problem
         return values
 
-    def _in_order(self, row: Row) -> tuple[Json, ...]:
+    def _in_order(self, row: WrittenRow) -> tuple[Json, ...]:
         if not isinstance(row, Mapping):
             if len(row) != len(self.columns):
                 raise NotARow(row, f"it has {counted(len(row), 'value')} for {counted(len(self.columns), 'column')}")
@@ -103,7 +103,7 @@ class OutputSchema:
 
 
 def difference(
-    expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema
+    expected: Iterable[WrittenRow], batches: Iterable[BatchSeen], schema: OutputSchema
 ) -> tuple[tuple[Cells, ...], tuple[ExtraRow, ...], tuple[Cells, ...]]:
     """The rows that these micro-batches lack, have in addition, and have as expected; NotARow if an expected one does not fit."""
     wanted = [schema.expected_row(row) for row in expected]
@@ -234,7 +234,7 @@ def _in_order(step: SeenStep) -> Iterator[Finding | str]:
 
 
 def _compare_rows(
-    rows: Iterable[Row], batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
+    rows: Iterable[WrittenRow], batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding]:
     try:
         missing, extra, common = difference(rows, batches, step.schema)

@@ -17,7 +17,7 @@ from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows, check_memory, check_streams, check_written
 from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Shape, Text
-from conformance.language.source import InvalidCase, Node, Report, entries_of, items_of
+from conformance.language.source import InvalidCase, Node, ProblemReport, entries_of, items_of
 from conformance.language.steps import CONF, FIRST_TRIGGER, OUTPUT_MODE, STEPS, check_errors, check_steps
 from conformance.language.streams import STREAMS, with_sources
 from conformance.language.version_differences import (
@@ -108,7 +108,7 @@ CASE = Record(
 )
 
 
-def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | None) -> Case:
+def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalogue | None) -> Case:
     """Read the case in a document, None if it could not be parsed; raise `InvalidCase` with every problem."""
     if node is not None:
         node = with_lists(node)

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
-from conformance.language.source import Entries, InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
+from conformance.language.source import (
+    Entries,
+    InvalidCase,
+    Node,
+    ProblemReport,
+    child,
+    items_of,
+    nearest,
+    read_yaml,
+    text_of,
+)
 from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
 
 DESCRIPTIONS: Mapping[str, str] = {
@@ -128,7 +138,7 @@ def files_of(cases: Iterable[str]) -> frozenset[str]:
 
 
 def _read(path: Path) -> CatalogueEntries:
-    report = Report(path)
+    report = ProblemReport(path)
     content = read_yaml(path, report)
     if content is not None and not isinstance(content, Entries):
         report.add(content, "a catalogue must be a mapping from id to entry")
@@ -143,7 +153,7 @@ def _read(path: Path) -> CatalogueEntries:
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}
 
 
-def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+def check_catalogue_ids(case: Node, report: ProblemReport, catalogue: Catalogue) -> None:
     if not isinstance(case, Entries):
         return
     if case.get("behaviour") is None:
@@ -157,7 +167,7 @@ def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> Non
     check_common_ids(case, report, catalogue)
 
 
-def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+def check_common_ids(case: Node, report: ProblemReport, catalogue: Catalogue) -> None:
     """Check the ids of any kind of case; a policy case names no behaviours, since those are Spark's."""
     if not isinstance(case, Entries):
         return
@@ -179,7 +189,7 @@ def check_common_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
             _check_id(named, "mirror", catalogue.spark_tests, "spark-tests.yaml", report)
 
 
-def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
+def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: ProblemReport) -> None:
     """Report an id that is not in the catalogue; without a catalogue, every id is allowed."""
     id = text_of(node)
     if known is None or id is None or id in known or not report.is_valid(node):

@@ -11,7 +11,7 @@ from typing import Any
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from conformance.language.pipelines import settings_of
-from conformance.language.source import Node, Report, entries_of, unknown
+from conformance.language.source import Node, ProblemReport, entries_of, unknown
 from conformance.language.version_differences import releases_in
 
 STREAMING = "spark.sql.streaming."
@@ -78,7 +78,7 @@ def _written() -> Any:
     return read_data("conformance.language", "confs.yaml")
 
 
-def check_confs(case: Node, report: Report) -> None:
+def check_confs(case: Node, report: ProblemReport) -> None:
     """Report settings that no version knows: Spark takes any name, and the case would run as if the setting were not there."""
     versions, known = releases_in(case, report), streaming_confs()
     for entry in chain.from_iterable(map(entries_of, settings_of(case, "conf"))):

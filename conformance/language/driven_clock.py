@@ -7,7 +7,7 @@ from itertools import chain
 from conformance.core.data import read_data
 from conformance.core.versions import VersionRange
 from conformance.language.pipelines import kind_of, operations_in, queries_of
-from conformance.language.source import Node, Report, child, entries_of, items_of, text_of
+from conformance.language.source import Node, ProblemReport, child, entries_of, items_of, text_of
 from conformance.language.steps import is_driven
 from conformance.language.version_differences import releases_in
 
@@ -20,7 +20,7 @@ _DRIVE = "write `trigger: {processingTime: 10 seconds}`, whose clock the steps `
 _POSSIBLE = VersionRange.parse(read_data("conformance.language", "driven_clock.yaml")["spark"])
 
 
-def check_clock(case: Node, report: Report) -> None:
+def check_clock(case: Node, report: ProblemReport) -> None:
     """Report timers in processing time that no case drives, and what a case cannot do that drives the clock of its query."""
     steps = items_of(case, "steps")
     if not is_driven(case):

@@ -21,7 +21,7 @@ from conformance.language.source import (
     Entry,
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     SourceLocation,
     entries_of,
@@ -90,7 +90,7 @@ SCHEMA: Json = {
 }
 
 
-def _read(node: Node, report: Report) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
+def _read(node: Node, report: ProblemReport) -> tuple[tuple[Parameter, ...], list[Combination]] | None:
     """Return the parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
@@ -127,7 +127,7 @@ def name_of(combination: Combination) -> str:
     return ".".join(value.name for value in combination.values())
 
 
-def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
+def _parameter(key: Scalar, node: Node, report: ProblemReport) -> Parameter:
     if not isinstance(key.value, str) or not re.fullmatch(_PARAMETER, key.value):
         report.add(key, f"{literal(key)} is not a parameter name: use letters, digits and _, not starting with a digit")
     values: tuple[ParameterValue, ...] = ()
@@ -148,7 +148,7 @@ def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
     return Parameter(str(key.value), key, values)
 
 
-def _listed(item: Node, report: Report) -> ParameterValue:
+def _listed(item: Node, report: ProblemReport) -> ParameterValue:
     if not isinstance(item, Scalar) or item.value is None:
         report.add(item, f"{literal(item)} cannot be used in an id: write a mapping from name to value")
         return ParameterValue("", item, item)
@@ -160,7 +160,7 @@ def _listed(item: Node, report: Report) -> ParameterValue:
     return ParameterValue(name, item, item)
 
 
-def _named(key: Scalar, node: Node, report: Report) -> ParameterValue:
+def _named(key: Scalar, node: Node, report: ProblemReport) -> ParameterValue:
     name = str(key.value).lower() if not isinstance(key.value, str) else key.value
     if not re.fullmatch(_VALUE_NAME, name):
         report.add(key, f"{literal(key)} cannot be part of an id: use lower-case letters and digits, separated by -")
@@ -172,7 +172,7 @@ def _named(key: Scalar, node: Node, report: Report) -> ParameterValue:
     return ParameterValue(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
 
 
-def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
+def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: ProblemReport) -> list[dict[str, str]]:
     """Return for each entry of ``except``: parameter → name of the excluded value."""
     if node is not None and not items_of(node):
         report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
@@ -196,7 +196,7 @@ def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Repo
 _PLACEHOLDER = re.compile(rf"\$(?P<literal>\$\()|\$\((?P<parameter>{_PARAMETER})(?:\.(?P<key>{_PARAMETER}))?\)|\$\(")
 
 
-def expansions(node: Entries, report: Report) -> dict[str, Node]:
+def expansions(node: Entries, report: ProblemReport) -> dict[str, Node]:
     """Return the documents of a document with a ``matrix``, by the names of their combinations; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
@@ -215,7 +215,7 @@ def expansions(node: Entries, report: Report) -> dict[str, Node]:
     return {} if report.problems else documents
 
 
-def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
+def _check_use(body: Node, parameters: tuple[Parameter, ...], report: ProblemReport) -> None:
     """Report placeholders that name no parameter, and parameters and keys that are not used."""
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
@@ -261,7 +261,7 @@ def _placeholders(scalar: Scalar) -> Iterator[re.Match[str]]:
 @dataclass(frozen=True)
 class _Replacement:
     combination: Combination
-    report: Report
+    report: ProblemReport
 
     def replaced(self, node: Node) -> Node | None:
         """Return the node with placeholders replaced; None if it is removed."""

@@ -79,7 +79,7 @@ _IN_ROWS = words(
 _FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
 
 
-class Refusal(NamedTuple):
+class RefusedSql(NamedTuple):
     """Something that needs ``--allow-code``, and its offset in the text, from 0."""
 
     offset: int
@@ -87,47 +87,47 @@ class Refusal(NamedTuple):
 
 
 @lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
-def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
+def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[RefusedSql, ...]:
     """Return what in an expression or a ``statement`` over ``views`` of the case needs ``--allow-code``; nothing if it only computes."""
     try:
         tokens = tokens_of(text)
     except NotTokenized as unread:
-        return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
+        return (RefusedSql(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS:
         reason = f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"
-        return (Refusal(tokens[0].offset, reason),)
+        return (RefusedSql(tokens[0].offset, reason),)
     return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
 
 
-def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
+def _words(tokens: tuple[Token, ...]) -> Iterator[RefusedSql]:
     for index, token in enumerate(tokens[:-1]):
         if token.keyword in _STATEMENTS:
             quote = f"; if it is a column, write `{token.text}` in backquotes"
-            yield Refusal(token.offset, f"{_shown(token)} {_STATEMENTS[token.keyword]}{quote}")
+            yield RefusedSql(token.offset, f"{_shown(token)} {_STATEMENTS[token.keyword]}{quote}")
         if token.keyword == "using" and not tokens[index + 1].is_mark("("):
-            yield Refusal(token.offset, "USING with a script or a class runs a program")
+            yield RefusedSql(token.offset, "USING with a script or a class runs a program")
         field = tokens[index + 2].name if tokens[index + 1].is_mark(".") else ""
         if token.name == HIDDEN_COLUMN and field not in _SHOWN_FIELDS:
-            yield Refusal(token.offset, _SHOWS_PATHS)
+            yield RefusedSql(token.offset, _SHOWS_PATHS)
         if token.kind == "quoted" and any(character in token.text for character in "./:\\"):
-            yield Refusal(token.offset, f"the quoted name {token.text} looks like a file or a class")
+            yield RefusedSql(token.offset, f"the quoted name {token.text} looks like a file or a class")
 
 
-def _refused_calls(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
+def _refused_calls(tokens: tuple[Token, ...]) -> Iterator[RefusedSql]:
     known = functions()
     for index in calls(tokens):
         token = tokens[index]
         if index and tokens[index - 1].is_mark("."):
-            yield Refusal(token.offset, f"the function {token.text} is qualified: write its name alone")
+            yield RefusedSql(token.offset, f"the function {token.text} is qualified: write its name alone")
         elif token.name in known.needs_code:
-            yield Refusal(token.offset, f"the function {token.name} {known.needs_code[token.name]}")
+            yield RefusedSql(token.offset, f"the function {token.name} {known.needs_code[token.name]}")
         elif token.name not in known.allowed:
-            yield Refusal(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
+            yield RefusedSql(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
     for before, token in pairwise(tokens):
         # "reflect"(…) is a call where double quotes quote names, and IDENTIFIER('reflect')(…) from 4.0 on.
         if token.is_mark("(") and (before.kind == "text" or before.is_mark(")", "]")):
-            yield Refusal(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")
+            yield RefusedSql(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")
 
 
 @dataclass
@@ -152,7 +152,7 @@ class _Relations:
         self._selects = any(token.keyword in ("select", "map", "reduce") for token in tokens)
         self._levels = [_Level("", "start")]
 
-    def refusals(self) -> Iterator[Refusal]:
+    def refusals(self) -> Iterator[RefusedSql]:
         for index, token in enumerate(self._tokens[:-1]):
             level = self._levels[-1]
             if token.is_mark("("):
@@ -164,7 +164,7 @@ class _Relations:
             elif level.expects:
                 yield from self._relation(index, level)
             elif token.is_mark(",") and level.clause == "condition":
-                yield Refusal(token.offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
+                yield RefusedSql(token.offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
             elif token.is_mark(","):
                 level.expects = level.clause == "relations"
             elif level.clause == "row" or (level.clause == "values" and not self._ends_values(index)):
@@ -182,13 +182,13 @@ class _Relations:
         level.expects = False
         self._levels.append(_Level(opener, "relations" if relation else "row" if row else "start", expects=relation))
 
-    def _in_a_row(self, index: int) -> Iterator[Refusal]:
+    def _in_a_row(self, index: int) -> Iterator[RefusedSql]:
         """Refuse names: Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
         token, after = self._tokens[index], self._tokens[index + 1]
         if (token.kind == "quoted" or (token.keyword and token.keyword not in _IN_ROWS)) and not after.is_mark("("):
-            yield Refusal(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
+            yield RefusedSql(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
 
-    def _relation(self, index: int, level: _Level) -> Iterator[Refusal]:
+    def _relation(self, index: int, level: _Level) -> Iterator[RefusedSql]:
         token, after = self._tokens[index], self._tokens[index + 1]
         if token.keyword == "lateral":
             return
@@ -197,18 +197,18 @@ class _Relations:
             level.clause = "values"
         elif token.name and after.is_mark("("):
             if token.name not in _TABLE_FUNCTIONS:
-                yield Refusal(token.offset, f"{token.text}(…) is not a table function that only computes")
+                yield RefusedSql(token.offset, f"{token.text}(…) is not a table function that only computes")
         else:
             defined = token.name in self._views or index > self._common.get(token.name, index)
             if token.keyword in _NOT_NAMES or not defined or after.is_mark("."):
                 yield self._no_relation(token)
 
-    def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
+    def _word(self, index: int, level: _Level) -> Iterator[RefusedSql]:
         token, word = self._tokens[index], self._tokens[index].keyword
         before = self._tokens[index - 1].keyword if index else ""
         if word == "select":
             if not self._may_begin(index, level):
-                yield Refusal(token.offset, "SELECT cannot be checked here")
+                yield RefusedSql(token.offset, "SELECT cannot be checked here")
             level.clause = "list"
         elif word == "with" and level.clause == "start" and self._begins(index):
             level.clause = "with"
@@ -251,11 +251,11 @@ class _Relations:
     def _begins(self, index: int) -> bool:
         return index == 0 or self._tokens[index - 1].is_mark("(")
 
-    def _no_relation(self, token: Token) -> Refusal:
+    def _no_relation(self, token: Token) -> RefusedSql:
         names = sorted(self._views | set(self._common))
         known = f"it may read {', '.join(names)}" if names else "the case has defined no view so far"
         reason = f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
-        return Refusal(token.offset, reason)
+        return RefusedSql(token.offset, reason)
 
 
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from conformance.core.operations import (
     Operation,
     Pipeline,
     WithWatermark,
-    Written,
+    WrittenFields,
     read_pipeline,
 )
 from conformance.core.roles import PIPELINES, Part, Role
@@ -36,7 +36,7 @@ from conformance.language.shape import (
     integer,
     one_or_many,
 )
-from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of, items_of
+from conformance.language.source import Entries, Items, Node, ProblemReport, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME, Ddl
 
 MAX_OPERATIONS = 1_000
@@ -51,7 +51,7 @@ class _Pipeline(Shape):
 
     kind = "a pipeline: a list of operations that starts with `from: <stream>`"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Items):
             return self.reject(node, report)
         if not node.items:
@@ -151,11 +151,11 @@ def _shape(part: Part) -> Shape:
             assert_never(part.role)
 
 
-def _keys(kind: type[Written]) -> dict[str, Key]:
+def _keys(kind: type[WrittenFields]) -> dict[str, Key]:
     return {part.key: Key(_shape(part), part.description, part.required) for part in kind.parts()}
 
 
-def _listed_parts(kind: type[Written]) -> TupleOf:
+def _listed_parts(kind: type[WrittenFields]) -> TupleOf:
     parts = kind.parts()
     return TupleOf(tuple(_shape(part) for part in parts), f"[{', '.join(part.key for part in parts)}]")
 
@@ -278,7 +278,7 @@ def nested_pipelines(operation: Node) -> Iterator[Node]:
 def kind_of(operation: Node | None) -> type[Operation] | None:
     """Return the class of an operation as written; None if it has no name of one."""
     for entry in entries_of(operation):
-        if (kind := OPERATIONS.get(entry.key.value)) is not None:
+        if (kind := OPERATIONS.get(str(entry.key.value))) is not None:
             return kind
     return None
 

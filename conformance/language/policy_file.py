@@ -28,7 +28,7 @@ from conformance.language.source import (
     Entries,
     InvalidCase,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     child,
     entries_of,
@@ -155,7 +155,7 @@ def named(node: Node | None) -> tuple[str, dict[str, Json]]:
     return str(entry.key.value), given
 
 
-def _check_policy(case: Node, report: Report) -> None:
+def _check_policy(case: Node, report: ProblemReport) -> None:
     node, throttle = child(case, "policy"), child(case, "throttle")
     if not report.is_valid(node) or (throttle is not None and not report.is_valid(throttle)):
         return
@@ -173,7 +173,7 @@ def _check_policy(case: Node, report: Report) -> None:
         report.add(arguments if throttle is None else throttle, str(wrong))
 
 
-def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
+def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: ProblemReport) -> None:
     expected = child(step, "expect")
     named_inputs = [child(step, "event", "input"), child(step, "idle", "input"), *items_of(expected, "idle")]
     named_inputs += [entry.key for entry in entries_of(expected, "watermark")]
@@ -198,7 +198,7 @@ def is_policy_case(node: Node) -> bool:
     return any(child(node, key) is not None for key in POLICY_KEYS)
 
 
-def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
+def policy_case_of(node: Node, report: ProblemReport, id: str, catalogue: Catalogue | None) -> PolicyCase:
     """Return the case that a document describes; raise `InvalidCase` with every problem."""
     POLICY_CASE.check(node, report)
     _check_policy(node, report)

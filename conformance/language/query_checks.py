@@ -17,7 +17,7 @@ from conformance.language.pipelines import kind_of, operations_in, parts_of, que
 from conformance.language.source import (
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     SourceLocation,
     child,
@@ -49,7 +49,7 @@ Columns: TypeAlias = tuple[QueryColumn, ...]
 
 
 @dataclass(frozen=True)
-class Frame:
+class _Frame:
     """What a pipeline has made so far."""
 
     columns: Columns | None
@@ -68,12 +68,12 @@ class Frame:
         """The names of the columns as they are written, each once."""
         return list(dict.fromkeys(column.name for column in self.columns or () if column.name))
 
-    def making(self, columns: Columns | None) -> Frame:
-        return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
+    def making(self, columns: Columns | None) -> _Frame:
+        return _Frame(columns, self.qualifiers, self.below | frozenset(self.types))
 
-    def beside(self, other: Frame) -> Frame:
+    def beside(self, other: _Frame) -> _Frame:
         columns = _together(self.columns, other.columns)
-        return Frame(columns, self.qualifiers | other.qualifiers, self.below | other.below)
+        return _Frame(columns, self.qualifiers | other.qualifiers, self.below | other.below)
 
 
 def _together(*made: Columns | None) -> Columns | None:
@@ -87,23 +87,23 @@ class _Follower:
     """Follows the columns of a query from its streams to its result, and reports names that do not exist."""
 
     streams: Mapping[str, Schema]
-    report: Report
+    report: ProblemReport
     silent: bool
     """Whether to report nothing, since the case expects the query to be refused."""
 
-    def pipeline(self, node: Node | None, pipeline: Pipeline) -> Frame:
-        frame = Frame(None)
+    def pipeline(self, node: Node | None, pipeline: Pipeline) -> _Frame:
+        frame = _Frame(None)
         for written, operation in zip(items_of(node), pipeline.operations, strict=True):
             frame = self._operation(operation, {part.name: below for part, below in parts_of(written)}, frame)
         return frame
 
-    def _operation(self, operation: Operation, parts: Mapping[str, Node], frame: Frame) -> Frame:
+    def _operation(self, operation: Operation, parts: Mapping[str, Node], frame: _Frame) -> _Frame:
         match operation:
             case operations.From(stream=stream):
                 schema = self.streams.get(stream)
                 if schema is None or len(schema.fields) > _MOST_COLUMNS:
-                    return Frame(None)
-                return Frame(tuple(QueryColumn(field.name, field.type) for field in schema.fields))
+                    return _Frame(None)
+                return _Frame(tuple(QueryColumn(field.name, field.type) for field in schema.fields))
             case operations.Alias(alias=alias):
                 return replace(frame, qualifiers=frame.qualifiers | {alias.lower()})
             case operations.Select():
@@ -133,19 +133,19 @@ class _Follower:
                 nested = zip(entries_of(parts.get("views")), operation.views.items(), strict=True)
                 views = {view.lower(): self.pipeline(entry.value, pipeline) for entry, (view, pipeline) in nested}
                 views[name.lower()] = frame
-                return Frame(self._statement(parts["statement"], views))
+                return _Frame(self._statement(parts["statement"], views))
             case operations.PythonState():
                 self._names(items_of(parts["by"]), frame)
-                return Frame(None)
+                return _Frame(None)
             case operations.Call():
-                return Frame(None)
+                return _Frame(None)
             case operations.KeepsColumns():
                 self._read(operation, parts, frame)
                 return frame
             case _:
                 assert_never(operation)
 
-    def _read(self, operation: operations.KeepsColumns, parts: Mapping[str, Node], frame: Frame) -> None:
+    def _read(self, operation: operations.KeepsColumns, parts: Mapping[str, Node], frame: _Frame) -> None:
         """Check the columns and expressions of an operation that makes none."""
         for part, _ in operation.values():
             node = parts.get(part.name)
@@ -160,7 +160,7 @@ class _Follower:
                     for item in items_of(node):
                         self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
 
-    def _with_column(self, name: str, expression: Node, frame: Frame) -> Frame:
+    def _with_column(self, name: str, expression: Node, frame: _Frame) -> _Frame:
         self._check(expression, frame)
         made = made_of(readable(text_of(expression) or ""), frame.types)
         if frame.columns is None or made is None or len(made) != 1:
@@ -171,7 +171,7 @@ class _Follower:
         same = (column.name.lower() == name.lower() for column in frame.columns)
         return frame.making(tuple(added if it else column for it, column in zip(same, frame.columns, strict=True)))
 
-    def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
+    def _made(self, items: Iterable[Node], frame: _Frame, *, with_aliases: bool = True) -> Columns | None:
         """Return the columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
         made: list[Columns | None] = []
         aliases: set[str] | None = set()
@@ -188,19 +188,19 @@ class _Follower:
                 aliases.update(column.name.lower() for column in columns)
         return _together(*made)
 
-    def _names(self, items: Iterable[Node], frame: Frame) -> None:
+    def _names(self, items: Iterable[Node], frame: _Frame) -> None:
         """Check columns that are given by name, where an expression is not allowed."""
         for item in items:
             if text_of(item) and len(readable(text_of(item) or "")) % 2 == 1:
                 self._check(item, frame)
 
-    def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = (), text: str | None = None) -> None:
+    def _check(self, node: Node | None, frame: _Frame, also: Iterable[str] = (), text: str | None = None) -> None:
         """Check an expression; ``text``: the expression, if it is only the beginning of the node's text."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and self.report.is_valid(node):
             for reference in references(node.value if text is None else text):
                 self._resolve(reference, frame, node.at(reference.offset), also)
 
-    def _resolve(self, reference: Reference, frame: Frame, place: SourceLocation, also: Iterable[str]) -> None:
+    def _resolve(self, reference: Reference, frame: _Frame, place: SourceLocation, also: Iterable[str]) -> None:
         # Spark names what has no name of its own, and a cast after its column.
         if self.silent or frame.columns is None or not all(column.name for column in frame.columns):
             return
@@ -219,7 +219,7 @@ class _Follower:
         elif first not in also:
             self.report.add(place, unknown("column", str(reference), frame.names))
 
-    def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
+    def _statement(self, node: Node | None, views: Mapping[str, _Frame]) -> Columns | None:
         """Return the columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
         tokens = readable(text_of(node) or "")
         if not isinstance(node, Scalar) or not _is_simple(tokens):
@@ -265,9 +265,9 @@ def _is_simple(tokens: tuple[Token, ...]) -> bool:
     return not _NOT_FOLLOWED & set(keywords) and not any(token.text in ("->", "=>") for token in tokens)
 
 
-def _relations(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
+def _relations(tokens: tuple[Token, ...], views: Mapping[str, _Frame]) -> _Frame | None:
     """Return the relations behind FROM, together; None if any is not a view, or they are not read here."""
-    joined = Frame(())
+    joined = _Frame(())
     for relation in split(tokens, "join"):
         names = [token for token in next(split(relation, "on")) if token.keyword not in (*_SIDES, "as")]
         if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
@@ -297,7 +297,7 @@ _LONGEST = 200
 """Characters of a duration that is checked."""
 
 
-def check_queries(case: Node, report: Report) -> list[Columns | None]:
+def check_queries(case: Node, report: ProblemReport) -> list[Columns | None]:
     """Report mistakes in the query and in those of later restarts; for each, the columns of its result, None if unknown."""
     streams = schemas(child(case, "streams"), report)
     queries = [*queries_of(case)]
@@ -323,7 +323,7 @@ def check_queries(case: Node, report: Report) -> list[Columns | None]:
     return results
 
 
-def _check_views(operation: Node, report: Report) -> None:
+def _check_views(operation: Node, report: ProblemReport) -> None:
     """Report views of a SQL query with the same name, and those that it does not read."""
     read = {token.name for token in readable(text_of(operation, "sql") or "")}
     named = {(text_of(operation, "as") or "").lower(): "`as`"}
@@ -336,13 +336,13 @@ def _check_views(operation: Node, report: Report) -> None:
         named.setdefault(name.lower(), f"{name!r} of `views`")
 
 
-def _check_state(operation: Node, report: Report) -> None:
+def _check_state(operation: Node, report: ProblemReport) -> None:
     processor = child(operation, TransformWithState.name)
     if not (text_of(processor, "with") or "").startswith("number_rows"):
         report.forbid(processor, "state", "`state` requires a processor that numbers rows: `with: number_rows`")
 
 
-def _check_texts(query: Node | None, report: Report, *, calls_code: bool) -> None:
+def _check_texts(query: Node | None, report: ProblemReport, *, calls_code: bool) -> None:
     for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
         unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
@@ -371,7 +371,7 @@ def _window_durations(text: str) -> Iterator[tuple[int, str]]:
                 yield tokens[at].offset + 1, tokens[at].text[1:-1]
 
 
-def _check_duration(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
+def _check_duration(text: str, place: Scalar, offset: int, report: ProblemReport, *, negative: bool) -> None:
     """Report a duration that is certainly none; ``negative``: whether a duration below zero is left to Spark."""
     if len(text) > _LONGEST:
         return

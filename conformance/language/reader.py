@@ -17,7 +17,7 @@ from conformance.language.source import (
     Entries,
     InvalidCase,
     Problem,
-    Report,
+    ProblemReport,
     SourceLocation,
     changed,
     node_of,
@@ -32,7 +32,7 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
 
     Nothing in it is executed. Raises `InvalidCase` with every problem. ``id``: the path of the file under the root of the suite without the
     suffix; ``catalogue``: that of the suite, whose rules the case must then follow; None outside a suite."""
-    report = Report(path)
+    report = ProblemReport(path)
     node = read_yaml(path, report)
     if node is not None and is_policy_case(node):
         return (policy_case_of(node, report, id, catalogue),)
@@ -43,7 +43,7 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
 
 def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
     """Read the only Spark case in a file, as ``read_any``."""
-    report = Report(path)
+    report = ProblemReport(path)
     node = read_yaml(path, report)
     return case_of(node and with_rows(node, report), report, id, catalogue)
 
@@ -57,17 +57,17 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
     if steps_as_lines:
         numbers = count(1)
         node = changed(node, ("steps", "*"), lambda step: node_of(step.plain(), SourceLocation(next(numbers), 0)))
-    return case_of(node, Report(Path(f"{id}.yaml")), id, None)
+    return case_of(node, ProblemReport(Path(f"{id}.yaml")), id, None)
 
 
-def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
+def _of_matrix(node: Entries, report: ProblemReport, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
     documents = expansions(node, report)
     if report.problems:
         raise InvalidCase(report.problems)
     cases: list[Case] = []
     wrong: dict[Problem, list[str]] = {}
     for name, document in documents.items():
-        report = Report(report.path)
+        report = ProblemReport(report.path)
         try:
             case = case_of(with_rows(document, report), report, f"{id}.{name}", catalogue)
             cases.append(case.model_copy(update={"expansion": name}))

@@ -22,7 +22,7 @@ from conformance.language.source import (
     Entry,
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     child,
     entries_of,
@@ -35,7 +35,7 @@ from conformance.language.steps import step_numbers, triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
 
-def check_memory(case: Node, report: Report) -> None:
+def check_memory(case: Node, report: ProblemReport) -> None:
     """Report memory streams without a real-time trigger, and actions that they do not support."""
     streams = {str(entry.key.value): child(entry.value, "source") for entry in entries_of(case, "streams")}
     in_memory = {name: source for name, source in streams.items() if source and text_of(source) == MEMORY}
@@ -58,7 +58,7 @@ def check_memory(case: Node, report: Report) -> None:
             report.forbid(step, "backlog", message)
 
 
-def check_written(case: Node, report: Report) -> None:
+def check_written(case: Node, report: ProblemReport) -> None:
     """Report kill points and output modes that a sink of Spark's own does not support, and damage to the log of a sink without one."""
     sink = text_of(case, "sink")
     for step in items_of(case, "steps"):
@@ -77,7 +77,7 @@ def check_written(case: Node, report: Report) -> None:
             report.add(mode, f"`sink: {sink}` takes no updates: use append{other}")
 
 
-def check_streams(case: Node, report: Report) -> None:
+def check_streams(case: Node, report: ProblemReport) -> None:
     declared = child(case, "streams")
     if not isinstance(declared, Entries):
         return
@@ -112,7 +112,7 @@ def _arrivals(case: Node) -> Iterator[Entry]:
             yield from entries_of(arriving)
 
 
-def _check_row(row: Node, schema: Schema, report: Report) -> None:
+def _check_row(row: Node, schema: Schema, report: ProblemReport) -> None:
     names = [field.name for field in schema.fields]
     if isinstance(row, Entries):
         given = {entry.key.value: entry.key for entry in row.entries}
@@ -124,7 +124,7 @@ def _check_row(row: Node, schema: Schema, report: Report) -> None:
     check_values(row, [(field.name, field.type) for field in schema.fields], "its schema", report)
 
 
-def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whose: str, report: Report) -> None:
+def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whose: str, report: ProblemReport) -> None:
     """Report a wrong number of values in a row, and values that do not match the type of their column, if that is known."""
     if isinstance(row, Scalar):
         return
@@ -144,7 +144,7 @@ def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whos
             report.add(inside(row, (step, *wrong.path)), f"column {name!r}: {wrong}")
 
 
-def _check_topics(case: Node, declared: Entries, report: Report) -> None:
+def _check_topics(case: Node, declared: Entries, report: ProblemReport) -> None:
     """Report restarts that change a topic or a table where there is none, and a case with both."""
     sources = {str(entry.key.value): child(entry.value, "source") for entry in declared.entries}
     topics = {name for name, source in sources.items() if text_of(source) == KAFKA}
@@ -164,7 +164,7 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
         report.add(table, "a case reads topics or tables, not both: split it")
 
 
-def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: Report) -> None:
+def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: ProblemReport) -> None:
     """Report rows that cannot be records of the stream's topic, if it has one."""
     if text_of(stream, "source") != KAFKA:
         return
@@ -202,7 +202,7 @@ class _Expected:
     complete: bool
 
 
-def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: Report) -> None:
+def check_expected_rows(case: Node, columns: Sequence[Columns | None], report: ProblemReport) -> None:
     """Report expected rows without the ``columns`` of their query's result, if known, and those that contradict their own batches."""
     first: dict[int, tuple[int, int]] = {}
     operators = [_most_operators(query) for query, _ in queries_of(case)]
@@ -243,7 +243,7 @@ def _rows(expect: Node) -> Iterator[Node]:
         yield from items_of(place, "rows")
 
 
-def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
+def _check_expected_row(row: Node, columns: Columns, report: ProblemReport) -> None:
     names = [column.name for column in columns]
     if isinstance(row, Entries) and all(names):
         for entry in row.entries:
@@ -253,7 +253,7 @@ def _check_expected_row(row: Node, columns: Columns, report: Report) -> None:
         check_values(row, [(column.name, column.type) for column in columns], "the query", report)
 
 
-def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
+def _check_rows_of_batches(expected: _Expected, report: ProblemReport) -> None:
     """Report `rows` that are not those of all batches, in complete mode of the last batch."""
     rows, batches = child(expected.node, "rows"), child(expected.node, "batches")
     if not isinstance(rows, Items) or not isinstance(batches, Items) or not batches.items:
@@ -268,7 +268,7 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
         report.add(other, f"`rows` has this row, but {where} other values: both cannot hold")
 
 
-def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
+def _check_counts_of_operators(expected: _Expected, most: int | None, report: ProblemReport) -> None:
     """Report a list per operator that is longer than the query has operators."""
     for place in (expected.node, *items_of(expected.node, "batches")):
         for key in ("dropped", "state"):
@@ -278,7 +278,7 @@ def _check_counts_of_operators(expected: _Expected, most: int | None, report: Re
                 report.add(counts, f"`{key}` lists {counted(len(counts.items), 'operator')}, but the query has {has}")
 
 
-def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
+def _check_state_of_the_last_batch(expected: Node, report: ProblemReport) -> None:
     """Report a state after the step that is not that after its last batch."""
     state, batches = child(expected, "state"), items_of(expected, "batches")
     last = child(batches[-1], "state") if batches else None

@@ -21,7 +21,7 @@ from conformance.core.patterns import NotAPattern, check
 from conformance.core.values import INSTANT_PATTERN, NotAValue, instant_ms
 from conformance.core.values import literal as literal_value
 from conformance.core.wording import counted
-from conformance.language.source import Entries, Items, Node, Report, Scalar, nearest, unknown
+from conformance.language.source import Entries, Items, Node, ProblemReport, Scalar, nearest, unknown
 
 Definitions: TypeAlias = dict[str, Json]
 """Name → schema, filled while a schema is generated; what is already in it is only referenced."""
@@ -38,7 +38,7 @@ class Shape(ABC):
         return self.kind
 
     @abstractmethod
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         """Report every problem in the node; True if there is none."""
 
     @abstractmethod
@@ -49,14 +49,14 @@ class Shape(ABC):
         """Return what the model holds for a valid value; the value itself unless the shape converts it."""
         return written
 
-    def check(self, node: Node, report: Report) -> bool:
+    def check(self, node: Node, report: ProblemReport) -> bool:
         """Report every problem in the node, and mark an invalid node as such in the report."""
         valid = self.validate(node, report)
         if not valid:
             report.mark_invalid(node)
         return valid
 
-    def reject(self, node: Node, report: Report, message: str | None = None) -> bool:
+    def reject(self, node: Node, report: ProblemReport, message: str | None = None) -> bool:
         """Report that the node is not what is expected here, in other words if a message is given; always False."""
         report.add(node, message or f"{literal(node)} is not {self.expected}")
         return False
@@ -79,7 +79,7 @@ class Wrapped(Shape):
     def expected(self) -> str:
         return self.shape.expected
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         return self.shape.validate(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -110,7 +110,7 @@ class Text(Shape):
     empty: bool = False
     """Whether it may be empty, which some cases use to test that Spark rejects it."""
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         text = node.value if isinstance(node, Scalar) else None
         if not isinstance(text, str):
             hint = ": quote it" if text is not None else ""
@@ -149,7 +149,7 @@ class Choice(Shape):
     def expected(self) -> str:
         return f"one of {', '.join(self.words)}"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             message = f"{literal(node)} is not a valid {self.name}: expected {self.expected}"
             return self.reject(node, report, message)
@@ -160,51 +160,51 @@ class Choice(Shape):
 
 
 @dataclass(frozen=True)
-class Value(Shape):
+class ValueShape(Shape):
     kind: str
     accepts: Callable[[Json], bool]
     json_schema: Mapping[str, Json]
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         return (isinstance(node, Scalar) and self.accepts(node.value)) or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
         return {**self.json_schema}
 
 
-def count(*, nullable: bool = False) -> Value:
+def count(*, nullable: bool = False) -> ValueShape:
     """Make the shape of a whole number from 0, or null if ``nullable``."""
-    return Value(
+    return ValueShape(
         "a count (0, 1, 2, …) or null" if nullable else "a count: 0, 1, 2, …",
         lambda value: (nullable and value is None) or (type(value) is int and value >= 0),
         {"type": ["integer", "null"] if nullable else "integer", "minimum": 0},
     )
 
 
-def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> Value:
+def integer(minimum: int = -(2**63), maximum: int = 2**63 - 1, *, nullable: bool = False) -> ValueShape:
     """Make the shape of a 64-bit whole number from ``minimum`` to ``maximum``, or null if ``nullable``."""
     kind = "a 64-bit whole number" if minimum == -(2**63) else f"a whole number of at least {minimum}"
     kind = kind if maximum == 2**63 - 1 else f"a whole number from {minimum} to {maximum}"
-    return Value(
+    return ValueShape(
         f"{kind}, or null" if nullable else kind,
         lambda value: (nullable and value is None) or (type(value) is int and minimum <= value <= maximum),
         {"type": ["integer", "null"] if nullable else "integer", "maximum": maximum, "minimum": minimum},
     )
 
 
-def constant(value: Json) -> Value:
+def constant(value: Json) -> ValueShape:
     """Make the shape of a single value: true, false or null."""
-    return Value(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
+    return ValueShape(f"{literal_value(value)}, the only value allowed here", lambda it: it is value, {"const": value})
 
 
-FRACTION = Value(
+FRACTION = ValueShape(
     "a fraction: a number above 0 and at most 1",
     lambda value: type(value) in (int, float, Decimal) and 0 < Decimal(str(value)) <= 1,
     {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
 )
-BOOLEAN = Value("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+BOOLEAN = ValueShape("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
 CONF_VALUE = Converted(
-    Value(
+    ValueShape(
         "a conf value: text, a number, true or false",
         lambda value: isinstance(value, str | int | float | Decimal),
         {"type": ["string", "number", "boolean"]},
@@ -221,7 +221,7 @@ class Instant(Shape):
     nullable: bool = False
     kind = "an instant"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         value = node.plain()
         try:
             return (value is None and self.nullable) or instant_ms(value) is not None
@@ -236,7 +236,7 @@ class Instant(Shape):
 class AnyValue(Shape):
     kind = "a value"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         return True
 
     def schema(self, definitions: Definitions) -> Json:
@@ -249,7 +249,7 @@ class Nullable(Wrapped):
     def expected(self) -> str:
         return f"{self.shape.expected}, or null"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         return (isinstance(node, Scalar) and node.value is None) or self.shape.check(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -266,7 +266,7 @@ class ListOf(Shape):
     at_least: int = 0
     distinct: bool = False
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Items):
             hint = ": write it in [brackets]" if isinstance(node, Scalar) and node.value is not None else ""
             return self.reject(node, report, f"{literal(node)} is not {self.kind}{hint}")
@@ -298,7 +298,7 @@ class TupleOf(Shape):
     items: tuple[Shape, ...]
     kind: str
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Items):
             return self.reject(node, report)
         if len(node.items) != len(self.items):
@@ -320,7 +320,7 @@ class MapOf(Shape):
     kind: str
     at_least: int = 0
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         if len(node.entries) < self.at_least:
@@ -368,7 +368,7 @@ class Record(Shape):
     def expected(self) -> str:
         return f"a mapping with the keys of {self.kind}: {', '.join(self.keys)}"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         valid = [self._entry(entry.key, entry.value, report) for entry in node.entries]
@@ -384,7 +384,7 @@ class Record(Shape):
             valid.append(False)
         return all(valid)
 
-    def _entry(self, name: Scalar, value: Node, report: Report) -> bool:
+    def _entry(self, name: Scalar, value: Node, report: ProblemReport) -> bool:
         key = self.keys.get(name.value) if isinstance(name.value, str) else None
         if key is None:
             return self.reject(name, report, unknown("key", _word(name), self.keys, where=f" in {self.kind}"))
@@ -427,7 +427,7 @@ class Alternatives(Shape):
     def expected(self) -> str:
         return f"{_a(self.kind)}: a mapping with one of {', '.join(self.records)}"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         identifying = [entry.key for entry in node.entries if entry.key.value in self.records]
@@ -448,7 +448,7 @@ class Alternatives(Shape):
         """The records with the common keys."""
         return {name: replace(record, keys={**record.keys, **self.common}) for name, record in self.records.items()}
 
-    def _unidentified(self, node: Entries, report: Report) -> bool:
+    def _unidentified(self, node: Entries, report: ProblemReport) -> bool:
         known = [*self.records, *self.common]
         strangers = [entry.key for entry in node.entries if entry.key.value not in known]
         for key in strangers[:1]:
@@ -482,7 +482,7 @@ class ByKind(Shape):
     items: Shape | None = None
     entries: Shape | None = None
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         shape = self.scalar if isinstance(node, Scalar) else self.items if isinstance(node, Items) else self.entries
         return shape.check(node, report) if shape else self.reject(node, report)
 
@@ -520,7 +520,7 @@ class EmptyMapping(Shape):
     def expected(self) -> str:
         return f"{{}}: write `{self.key}: {{}}`"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         return (isinstance(node, Entries) and not node.entries) or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:

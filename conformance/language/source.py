@@ -227,7 +227,7 @@ class InvalidCase(WrongUsage):
 
 
 @dataclass
-class Report:
+class ProblemReport:
     """Collects the problems of a file while it is read."""
 
     path: Path
@@ -281,7 +281,7 @@ _FIRST_OF_OTHERS = frozenset("~nNtTfF+-.0123456789")
 """The first character of every non-empty plain scalar that is not a string."""
 
 
-def read_yaml(path: Path, report: Report) -> Node | None:
+def read_yaml(path: Path, report: ProblemReport) -> Node | None:
     """Read the only document in a file; problems go into the report. None if reading stopped: the file cannot be opened, is not UTF-8, not
     YAML, not exactly one document, too large, too deeply nested or an alias bomb. Duplicate keys and tags do not stop it."""
     try:
@@ -349,7 +349,7 @@ def _place_of(text: str, offset: int) -> SourceLocation:
     return SourceLocation(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
 
-def _composed(text: str, report: Report) -> Node:
+def _composed(text: str, report: ProblemReport) -> Node:
     """Parse with libyaml if available (ten times as fast), and after an error again with PyYAML's own parser, the only one whose errors
     are reported: messages do not depend on how PyYAML was built."""
     before = len(report.problems)
@@ -369,7 +369,7 @@ def _composed(text: str, report: Report) -> Node:
 class _Composer:
     """Builds the nodes of a document from the events of the parser."""
 
-    def __init__(self, text: str, report: Report, parser: Any) -> None:
+    def __init__(self, text: str, report: ProblemReport, parser: Any) -> None:
         self._lines = text.splitlines()
         self._report = report
         self._events = yaml.parse(text, Loader=parser)

@@ -51,7 +51,7 @@ from conformance.language.source import (
     Entries,
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     child,
     each_of,
@@ -324,7 +324,7 @@ STEPS = Converted(
 )
 
 
-def check_steps(case: Node, report: Report) -> None:
+def check_steps(case: Node, report: ProblemReport) -> None:
     steps = items_of(case, "steps")
     _check_something_to_replay(steps, report)
     numbers: dict[str, int] = {}
@@ -378,7 +378,7 @@ def triggers_of(case: Node) -> set[str | None]:
     return {text_of(case, "trigger"), *map(text_of, settings_of(case, "trigger"))}
 
 
-def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
+def _check_something_to_replay(steps: tuple[Node, ...], report: ProblemReport) -> None:
     for step in steps:
         restart = child(step, "restart")
         if any(rows is not None for rows in (child(step, "add"), child(step, "backlog"), child(restart, "add"))):
@@ -389,7 +389,7 @@ def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
             return
 
 
-def _check_kill(restart: Node | None, report: Report) -> None:
+def _check_kill(restart: Node | None, report: ProblemReport) -> None:
     """Report `at`, `add` and `batch` without `kill`, and a kill within a micro-batch without rows."""
     if not isinstance(restart, Entries):
         return
@@ -407,7 +407,7 @@ def _check_kill(restart: Node | None, report: Report) -> None:
             report.add(entry.value, "`state` is a folder and can only be `gone`")
 
 
-def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
+def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: ProblemReport) -> None:
     """Report steps after an expected error that ``differs`` removes for no version."""
     number = next((number for number, step in enumerate(steps, 1) if child(step, "expect", "error")), len(steps))
     numbered = step_numbers(steps)
@@ -419,7 +419,7 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report)
         report.add(steps[number], message)
 
 
-def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
+def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: ProblemReport) -> None:
     """Report other batches, if all have a kind, than one with data for `add`, one per entry for `backlog` and none for `idle`.
 
     Not with `once` and `availableNow`, where the step after a restart also runs the replay, nor with `maxOffsetsPerTrigger`, which cuts
@@ -443,7 +443,7 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report)
             report.add(batches, f"data batches listed: {kinds.count('data')}, expected {number}: {why}")
 
 
-def check_errors(case: Node, report: Report) -> None:
+def check_errors(case: Node, report: ProblemReport) -> None:
     """Report expected errors that name no class of one kind of error, and no part of its message."""
     for entry in items_of(case, "differs"):
         if child(entry, "unsupported") is not None and child(entry, "error") is None:

@@ -42,7 +42,7 @@ from conformance.language.source import (
     Entry,
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     changed,
     child,
@@ -64,7 +64,7 @@ class Ddl(Shape):
 
     kind = "a DDL schema such as `event_time TIMESTAMP, count INT`"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return self.reject(node, report)
         try:
@@ -102,7 +102,7 @@ _FILE = Record(
 class _Placed(Record):
     """Rows by partition, or the name of a file with rows; ``rows`` has replaced the latter in a case that is a file."""
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if (name := child(node, "file")) is None:
             return super().validate(node, report)
         message = "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
@@ -149,7 +149,7 @@ _OF_KAFKA = ("partitions", "timestamp", "startingOffsets", "maxOffsetsPerTrigger
 class _Declared(Record):
     """A schema, and where the rows come from."""
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not super().validate(node, report) or not isinstance(node, Entries):
             return False
         if text_of(node.get("source")) != KAFKA:
@@ -167,7 +167,7 @@ class _Declared(Record):
         return {**super().schema(definitions), "dependencies": {name: ["source"] for name in _OF_KAFKA}}
 
 
-def _check_timestamp(column: Node, stream: Entries, report: Report) -> bool:
+def _check_timestamp(column: Node, stream: Entries, report: ProblemReport) -> bool:
     types = {field.name: field.type.name for field in parse_schema(str(text_of(stream.get("schema")))).fields}
     name = str(text_of(column))
     if name not in types:
@@ -242,7 +242,7 @@ def ddl_of(declared: Node | None) -> Node | None:
     return child(declared, "schema") if isinstance(declared, Entries) else declared
 
 
-def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
+def schemas(node: Node | None, report: ProblemReport) -> Mapping[str, Schema]:
     """Return the streams whose schemas are valid."""
     return {
         str(entry.key.value): parse_schema(str(text_of(ddl_of(entry.value))))
@@ -353,7 +353,7 @@ _MAX_BYTES = 16_000_000
 _MAX_ROWS = 100_000
 
 
-def with_rows(case: Node, report: Report) -> Node:
+def with_rows(case: Node, report: ProblemReport) -> Node:
     """Replace each ``{file: …}`` of rows by the list of the rows in that file. The report, whose path is that of the case, gets a problem
     for each file that cannot be read."""
 
@@ -374,7 +374,7 @@ def with_rows(case: Node, report: Report) -> Node:
     return case
 
 
-def _with_rows(stream: Node | None, report: Report, arriving: Node) -> Node:
+def _with_rows(stream: Node | None, report: ProblemReport, arriving: Node) -> Node:
     """Return the rows of a file in place of its name, the only key of ``arriving``."""
     name = child(arriving, "file")
     if name is None or len(tuple(entries_of(arriving))) != 1:

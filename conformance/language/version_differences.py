@@ -25,7 +25,7 @@ from conformance.language.shape import (
     Record,
     Shape,
     Text,
-    Value,
+    ValueShape,
     integer,
     literal,
     one_or_many,
@@ -35,7 +35,7 @@ from conformance.language.source import (
     Entry,
     Items,
     Node,
-    Report,
+    ProblemReport,
     Scalar,
     child,
     each_of,
@@ -50,7 +50,7 @@ from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step
 class _OneRange(Shape):
     kind = "a quoted version range: '>=3.4,<3.4.4'"
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return self.reject(node, report)
         try:
@@ -76,7 +76,7 @@ class _OneRange(Shape):
 class _Range(ByKind):
     """One range, or a list of alternative ranges; each must contain a release."""
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         if not super().validate(node, report):
             return False
         empty = [part for part in each_of(node) if not any(falling_into(VersionRange.parse(part.plain())))]
@@ -109,7 +109,7 @@ UPGRADE_KINDS = ("refused", "steps")
 
 
 _CHANGES = MapOf(
-    Value(
+    ValueShape(
         "the number or name of a step",
         lambda name: isinstance(name, int | str) and not isinstance(name, bool),
         {"type": ["integer", "string"]},
@@ -136,7 +136,7 @@ class _Entry(Record):
 class _DiffersEntry(_Entry):
     """A record with exactly one of ``DIFFERS_KINDS``."""
 
-    def validate(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: ProblemReport) -> bool:
         valid = super().validate(node, report)
         if not isinstance(node, Entries):
             return False
@@ -163,7 +163,7 @@ class _DiffersEntry(_Entry):
         return {**super().schema(definitions), "oneOf": [*with_reason, unsupported]}
 
 
-def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
+def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: ProblemReport) -> list[str]:
     """Return the kinds that an entry has; none and several are reported."""
     present = [kind for kind in kinds if entry.get(kind) is not None]
     if not present:
@@ -174,7 +174,7 @@ def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Repor
     return present
 
 
-def _check_link(entry: Entries, report: Report) -> bool:
+def _check_link(entry: Entries, report: ProblemReport) -> bool:
     """Report the link of a bug, which is its own link; whether there is one."""
     return entry.get("bug") is not None and report.forbid(entry, "link", "remove `link`: `bug` names the ticket")
 
@@ -256,7 +256,7 @@ SHARED_UPGRADES = MapOf(
 """What stands in ``upgrades.yaml`` of a suite: a version rejects, or does not simply resume, the checkpoints of many cases."""
 
 
-def check_shared_upgrades(entries: Entries, report: Report) -> None:
+def check_shared_upgrades(entries: Entries, report: ProblemReport) -> None:
     """Report entries of ``upgrades.yaml`` without exactly one kind, and steps that are no numbers: each case names its own."""
     for entry in entries_of(entries):
         if isinstance(entry.value, Entries):
@@ -272,7 +272,7 @@ def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str
     return [{**entry, "steps": {numbers.get(step, step): change for step, change in steps}} for entry, steps in changes]
 
 
-def check_differs(case: Node, report: Report) -> None:
+def check_differs(case: Node, report: ProblemReport) -> None:
     applicable = frozenset(releases_in(case, report) or releases())
     steps = items_of(case, "steps")
     numbered = step_numbers(steps)
@@ -297,7 +297,7 @@ def check_differs(case: Node, report: Report) -> None:
         _check_reached(entry, steps, numbered, report)
 
 
-def check_upgrades(case: Node, report: Report) -> None:
+def check_upgrades(case: Node, report: ProblemReport) -> None:
     """Report entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
     steps = items_of(case, "steps")
     numbered = step_numbers(steps)
@@ -317,7 +317,7 @@ def check_upgrades(case: Node, report: Report) -> None:
                 report.add(cut, _no_step(cut.value, steps))
 
 
-def releases_in(node: Node, report: Report) -> tuple[SparkVersion, ...]:
+def releases_in(node: Node, report: ProblemReport) -> tuple[SparkVersion, ...]:
     """Return the releases of which a case or an entry with ``spark`` speaks: all without a range, none if it is not valid."""
     spark = child(node, "spark")
     if spark is None:
@@ -332,7 +332,7 @@ def _shown(spark: Node) -> str:
 Numbered: TypeAlias = Callable[[object], int | None]
 
 
-def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
+def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: ProblemReport) -> None:
     changed: dict[int, object] = {}
     for change in entries_of(entry, "steps"):
         if isinstance(change.key.value, bool | None):
@@ -351,7 +351,7 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], numbered: Numbered, rep
             report.add(error, f"`error: null` has no effect: step {number} expects no error")
 
 
-def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: Report) -> None:
+def _check_reached(entry: Node, steps: tuple[Node, ...], numbered: Numbered, report: ProblemReport) -> None:
     """Report a change after the error at which the case ends on these versions."""
     changes = {numbered(change.key.value): change for change in entries_of(entry, "steps")}
     for number, step in enumerate(steps, 1):
@@ -377,7 +377,7 @@ def _no_step(number: object, steps: tuple[Node, ...]) -> str:
     return f"no step {number} exists: steps are numbered 1 to {len(steps)}"
 
 
-def _check_unchecked(change: Node, expect: Node | None, number: int, report: Report) -> None:
+def _check_unchecked(change: Node, expect: Node | None, number: int, report: ProblemReport) -> None:
     unchecked = child(change, "unchecked")
     if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
@@ -393,7 +393,7 @@ def _check_unchecked(change: Node, expect: Node | None, number: int, report: Rep
         named.add(key)
 
 
-def _check_repeats(change: Entry, expect: Node | None, number: int, report: Report) -> None:
+def _check_repeats(change: Entry, expect: Node | None, number: int, report: ProblemReport) -> None:
     """Report a change that says what the case says, unless it leaves something of `batches` out."""
     if not isinstance(change.value, Entries) or not change.value.entries or child(expect, "batches") is not None:
         return

@@ -21,8 +21,8 @@ from conformance.core.case import (
     Case,
     Partitioned,
     Restart,
-    Row,
     Step,
+    WrittenRow,
 )
 from conformance.core.data import Json
 from conformance.core.observation import (
@@ -356,11 +356,11 @@ class CaseSimulation:
         self._arrived.append(data)
         return data
 
-    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[Row]:
+    def _ordered(self, partitions: tuple[tuple[WrittenRow, ...], ...]) -> Iterator[WrittenRow]:
         order = [place for place in self._order if place < len(partitions)]
         return (row for place in order or range(len(partitions)) for row in partitions[place])
 
-    def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
+    def _row(self, stream: str, row: WrittenRow) -> tuple[Value, ...]:
         fields = self._case.streams[stream].fields
         values = tuple(row[column.name] for column in fields) if isinstance(row, Mapping) else row
         return tuple(_value(value, column.type) for value, column in zip(values, fields, strict=True))

@@ -16,10 +16,10 @@ from conformance.core.wording import printable
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.language.printing import printed
 from conformance.language.reader import read_case
-from conformance.language.source import InvalidCase, Report, read_yaml
+from conformance.language.source import InvalidCase, ProblemReport, read_yaml
 from conformance.runner.cases import JudgeCases
 from conformance.runner.execution import Engines
-from conformance.runner.project import Project, own_job
+from conformance.runner.project import ProjectSettings, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, OptionsClash, single_target
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
@@ -80,7 +80,7 @@ def run_case(
     target, _ = single_target(
         spark, lambda number: OptionsClash(f"spark={spark!r} names {number} versions: a case runs on one")
     )
-    job = own_job(Project.read(Path.cwd()), allow_code=allow_code)
+    job = own_job(ProjectSettings.read(Path.cwd()), allow_code=allow_code)
     options = replace(job, own_code=with_folders(job.own_code, code))
     with Engines(options, Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)) as engines:
         result = run_on(engines, _read(case), target)
@@ -134,7 +134,7 @@ class RecordedCase:
         """
         if not self.file.is_file():
             raise NotRecorded(f"{self.file} does not exist: {UPDATE}")
-        report = Report(self.file)
+        report = ProblemReport(self.file)
         if (node := read_yaml(self.file, report)) is None:
             raise InvalidCase(report.problems)
         if _asked(node.plain()) != _asked(written):

@@ -31,7 +31,7 @@ from conformance.own_job.sample import (
     too_many_for_a_case,
 )
 from conformance.query.reading import PHYSICAL_PLAN
-from conformance.runner.execution import Collector, Display, Plan, Sink, execute, target_record, unseen
+from conformance.runner.execution import CellPlan, Collector, Display, Sink, execute, target_record, unseen
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
@@ -40,7 +40,7 @@ from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.scheduling.scheduler import LaterCells
 from harness.targets.targets import Target
-from reports.results.records import Target as TargetRecord
+from reports.results.records import TargetRecord
 from reports.results.status import Statement
 
 
@@ -356,7 +356,7 @@ def _execute(
 ) -> None:
     """Nothing is taken from the cache, because the code of the job is not part of the case."""
     limits = options.concurrency.limits(len(targets))
-    plan = Plan(cells, options.runtime, limits, options.work, allow_code=True, kept=options.kept, later=later)
+    plan = CellPlan(cells, options.runtime, limits, options.work, allow_code=True, kept=options.kept, later=later)
     execute(plan, KeepAnswers(), sink, display)
 
 

@@ -14,21 +14,21 @@ from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical, to_json_value
 
-Row: TypeAlias = tuple[Json, ...]
+SampleRow: TypeAlias = tuple[Json, ...]
 
 MOST_IN_A_CASE = 5_000
 """With more rows, over all streams, a case names files in place of them, and engines answer with digests of what they emit."""
 NO_INSTANT = -(1 << 63)
 
 
-def kept(rows: Iterable[Row], schema: Schema, event_time: int | None) -> Sequence[Row]:
+def kept(rows: Iterable[SampleRow], schema: Schema, event_time: int | None) -> Sequence[SampleRow]:
     """The rows, in a temporary file if they are more than a case may have; ``event_time``: the position of its column."""
     left = iter(rows)
     first = tuple(islice(left, MOST_IN_A_CASE + 1))
     return first if len(first) <= MOST_IN_A_CASE else Stored.of(chain(first, left), schema, event_time)
 
 
-def instant_of(row: Row, schema: Schema, event_time: int | None) -> int:
+def instant_of(row: SampleRow, schema: Schema, event_time: int | None) -> int:
     """The event time of a row in µs since the epoch; `NO_INSTANT` without one."""
     if event_time is None or row[event_time] is None:
         return NO_INSTANT
@@ -36,17 +36,17 @@ def instant_of(row: Row, schema: Schema, event_time: int | None) -> int:
     return instant
 
 
-def lines_of(rows: Sequence[Row], schema: Schema) -> Iterator[bytes]:
+def lines_of(rows: Sequence[SampleRow], schema: Schema) -> Iterator[bytes]:
     """Each row as a line of JSON that Spark reads with this schema."""
     return rows.lines() if isinstance(rows, Stored) else (_line(row, schema) for row in rows)
 
 
-def _line(row: Row, schema: Schema) -> bytes:
+def _line(row: SampleRow, schema: Schema) -> bytes:
     values = {field.name: to_json_value(value, field.type) for field, value in zip(schema.fields, row, strict=True)}
     return json.dumps(values).encode() + b"\n"
 
 
-class Stored(Sequence[Row]):
+class Stored(Sequence[SampleRow]):
     """Rows in a file that ends with the process."""
 
     def __init__(self, file: IO[bytes], names: Sequence[str], starts: array[int], instants: array[int]) -> None:
@@ -55,7 +55,7 @@ class Stored(Sequence[Row]):
         """What `instant_of` says of each."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row], schema: Schema, event_time: int | None) -> Stored:
+    def of(cls, rows: Iterable[SampleRow], schema: Schema, event_time: int | None) -> Stored:
         file = tempfile.TemporaryFile(prefix="conformance-")  # noqa: SIM115 - it lives as long as the rows
         starts, instants, at = array("q"), array("q"), 0
         for row in rows:
@@ -73,10 +73,10 @@ class Stored(Sequence[Row]):
         return len(self._starts)
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, place: int) -> SampleRow: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, place: slice) -> Sequence[SampleRow]: ...
+    def __getitem__(self, place: int | slice) -> SampleRow | Sequence[SampleRow]:
         if isinstance(place, slice):
             return tuple(map(self._row, range(*place.indices(len(self)))))
         return self._row(range(len(self))[place])
@@ -88,6 +88,6 @@ class Stored(Sequence[Row]):
         self._file.seek(self._starts[place])
         return self._file.readline()
 
-    def _row(self, place: int) -> Row:
+    def _row(self, place: int) -> SampleRow:
         values = json.loads(self._line(place), parse_float=Decimal)
         return tuple(values[name] for name in self._names)

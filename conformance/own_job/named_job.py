@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job import program as programs
 from conformance.own_job.job_run import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
-from conformance.own_job.program import Program, SampleFiles, is_program
+from conformance.own_job.program import NamedProgram, SampleReader, is_program
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
@@ -56,20 +56,20 @@ class NamedJob:
     """Stream → delay, for a file of SQL."""
     run_sinks: bool = False
 
-    def program(self, where: EngineUse) -> tuple[Program, EngineUse]:
+    def program(self, where: EngineUse) -> tuple[NamedProgram, EngineUse]:
         """Find the program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
         own_code = where.runtime.own_code or OwnCode(())
         if self.is_class:
-            program = Program.main(self.text, self.arguments, where.runtime.jars)
+            program = NamedProgram.main(self.text, self.arguments, where.runtime.jars)
         else:
-            program, own_code = Program.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+            program, own_code = NamedProgram.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
         return program, replace(where, runtime=replace(where.runtime, own_code=own_code))
 
     def queries(
         self,
         target: Target,
         where: EngineUse,
-        files: SampleFiles,
+        files: SampleReader,
         stack: ExitStack,
         asking: Callable[[], ProgressCallback],
         *,
@@ -94,7 +94,7 @@ class NamedJob:
         return JobQueries(((query, samples),), replace(where, kept=kept), notes)
 
     def _query(
-        self, where: EngineUse, files: SampleFiles, own_code: OwnCode
+        self, where: EngineUse, files: SampleReader, own_code: OwnCode
     ) -> tuple[OwnQuery, tuple[Sample, ...], tuple[str, ...]]:
         if self.kind == "a file of SQL":
             sql, samples = SqlFile.read(self.text, self.output_mode), files.all()

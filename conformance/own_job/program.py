@@ -18,7 +18,7 @@ from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
 from conformance.own_job.jvm_method import check_class
-from conformance.own_job.many_rows import Row, kept
+from conformance.own_job.many_rows import SampleRow, kept
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
 from conformance.variants.catalogue import KAFKA
@@ -46,7 +46,7 @@ def is_program(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Program:
+class NamedProgram:
     path: str
     """The file, relative to the first folder of the code that holds it, or the module; or the class with a main method."""
     arguments: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Program:
     is_class: bool = False
 
     @classmethod
-    def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> Program:
+    def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> NamedProgram:
         """The main method of a class. Raises WrongUsage if no jar has it."""
         if not jars:
             raise WrongUsage(f"{name} is a class of a jar: --jar is missing")
@@ -65,7 +65,7 @@ class Program:
     @classmethod
     def named(
         cls, text: str, arguments: Sequence[str], code: OwnCode, *, sinks: bool = False
-    ) -> tuple[Program, OwnCode]:
+    ) -> tuple[NamedProgram, OwnCode]:
         """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         if not text.endswith(".py"):
             parts = text.split(".")
@@ -91,7 +91,7 @@ class Program:
         return {kind: self.path, **arguments, **({"sinks": True} if self.sinks else {})}
 
 
-class SampleFiles(Protocol):
+class SampleReader(Protocol):
     """The files of samples, by source."""
 
     @property
@@ -108,10 +108,10 @@ class SampleFiles(Protocol):
 
 
 def survey(
-    program: Program,
+    program: NamedProgram,
     target: Target,
     kept: KeptEngines,
-    files: SampleFiles,
+    files: SampleReader,
     timeout: float,
     on_progress: ProgressCallback,
     *,
@@ -144,7 +144,7 @@ def survey(
     return seen
 
 
-def _survey(engine: Engine, program: Program, files: SampleFiles, timeout: float, record: int) -> ProgramSeen:
+def _survey(engine: Engine, program: NamedProgram, files: SampleReader, timeout: float, record: int) -> ProgramSeen:
     schemas: dict[str, str] = {}
     while True:
         request = ProgramRequest(
@@ -182,7 +182,7 @@ def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
 
 
 def queries(
-    program: Program, seen: ProgramSeen, files: SampleFiles, *, silent: bool = False
+    program: NamedProgram, seen: ProgramSeen, files: SampleReader, *, silent: bool = False
 ) -> tuple[tuple[OwnQuery, tuple[Sample, ...]], ...]:
     """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
 
@@ -218,7 +218,7 @@ def queries(
     return tuple((_query(program, number, seen), own) for number, own in enumerate(by_query, 1))
 
 
-def _query(program: Program, number: int, started: ProgramSeen) -> OwnQuery:
+def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery:
     """The query with this number, from 1, among those that a program starts."""
     seen, several = started.queries[number - 1], len(started.queries) > 1
     named = f" ({seen.name})" if seen.name else ""
@@ -234,7 +234,7 @@ def _query(program: Program, number: int, started: ProgramSeen) -> OwnQuery:
     )
 
 
-def _not_tried(program: Program, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
+def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
     for source in sources:
         if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
@@ -262,14 +262,14 @@ def as_records(sample: Sample) -> Sample:
     ddl = ", ".join([sample.schema.ddl, *(f"{name} {type}" for name, type in lacking.items())])
     schema = Schema(ddl, parse_schema(ddl).fields)
 
-    def record(number: int, row: Row) -> Row:
+    def record(number: int, row: SampleRow) -> SampleRow:
         values: Mapping[str, Json] = {"topic": sample.stream, "partition": 0, "offset": number, "timestampType": 0}
         return (*row, *(values[name] for name in lacking))
 
     return replace(sample, schema=schema, rows=kept(starmap(record, enumerate(sample.rows)), schema, sample.event_time))
 
 
-def _listed(program: Program, seen: ProgramSeen) -> str:
+def _listed(program: NamedProgram, seen: ProgramSeen) -> str:
     """Which sources the program reads, with their columns, and what to write."""
     lines = [f"{program.path} reads {counted(len(seen.sources), 'source')}; give a sample of each:"]
     for source in seen.sources:

@@ -21,9 +21,9 @@ from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
-from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, Row, Stored, instant_of, kept
+from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, SampleRow, Stored, instant_of, kept
 
-Record: TypeAlias = Mapping[str, Json]
+SampleRecord: TypeAlias = Mapping[str, Json]
 
 _CSV = ".csv"
 _INSTANT = re.compile(INSTANT_PATTERN)
@@ -51,7 +51,7 @@ class UnusableSample(WrongUsage):
 class Sample:
     stream: str
     schema: Schema
-    rows: Sequence[Row]
+    rows: Sequence[SampleRow]
     """The values are as in a case, in schema order."""
     event_time: int | None
     """The position of the column that divides them into micro-batches; None to divide them in the order of the file."""
@@ -128,7 +128,7 @@ def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
 @contextmanager
 def _records(
     path: Path, schema: Schema | None, watched: Watched = _unwatched
-) -> Iterator[Iterator[tuple[int, Record]]]:
+) -> Iterator[Iterator[tuple[int, SampleRecord]]]:
     """Each row with its line; values of CSV are text without a schema."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}
     try:
@@ -211,7 +211,7 @@ def _of_arrow(type: Any) -> str | None:
 
 
 def _inferred(
-    path: Path, rows: Sequence[tuple[int, Record]], event_time: str | None, typed: Mapping[str, DataType]
+    path: Path, rows: Sequence[tuple[int, SampleRecord]], event_time: str | None, typed: Mapping[str, DataType]
 ) -> Schema:
     """The schema as Spark's JSON source infers it, with TIMESTAMP for text that holds instants; ``typed``: types that the file has."""
     is_text = path.suffix.lower() == _CSV
@@ -248,7 +248,7 @@ def _event_time(path: Path, schema: Schema, event_time: str | None) -> int | Non
     return at
 
 
-def _row(path: Path, schema: Schema, record: Record, line: int, zone: tzinfo | None) -> tuple[Json, ...]:
+def _row(path: Path, schema: Schema, record: SampleRecord, line: int, zone: tzinfo | None) -> tuple[Json, ...]:
     values = []
     for field in schema.fields:
         value = _fitted(record.get(field.name), field.type, zone)
@@ -360,7 +360,7 @@ class SampleArrival:
     """Rows that arrive in one micro-batch; without rows, the query restarts."""
 
     name: str
-    rows: Mapping[str, Sequence[Row]]
+    rows: Mapping[str, Sequence[SampleRow]]
     """The rows by stream; a stream that is missing is silent."""
 
 
@@ -407,7 +407,7 @@ def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
-def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequence[Row]]:
+def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequence[SampleRow]]:
     """The rows of each micro-batch; those without an event time by their place in the file."""
     parts = [array("q") for _ in range(batches)]
     for place, instant in enumerate(sample.instants):
@@ -422,12 +422,12 @@ def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
     return sum(len(sample.rows) for sample in samples) > MOST_IN_A_CASE
 
 
-def _ends(sample: Sample) -> tuple[Row, ...]:
+def _ends(sample: Sample) -> tuple[SampleRow, ...]:
     """The earliest and the latest row; without event times the first and the last of the file."""
     return tuple(sample.rows[at] for at in dict.fromkeys(sample.ends))
 
 
-def _far_ahead(sample: Sample) -> Row | None:
+def _far_ahead(sample: Sample) -> SampleRow | None:
     at = sample.ends[1]
     moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
     if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:

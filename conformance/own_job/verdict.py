@@ -27,7 +27,7 @@ from conformance.suite.features import features_of_job
 from harness.runtimes.tables import how_to_load
 from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, severity
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
 """In turn: both versions do the same; not the same; the job itself fails; no answer."""
@@ -117,8 +117,8 @@ class JobVerdict:
     case: Case
     """It expects what the earlier version did, if that got to the end."""
     started: datetime
-    before: Target
-    after: Target
+    before: TargetRecord
+    after: TargetRecord
     conf: Mapping[str, str]
     wholes: tuple[WholeRun, WholeRun]
     """The whole case on the earlier and on the later version."""
@@ -126,11 +126,11 @@ class JobVerdict:
     """The checkpoints, those that do not resume as after a restart first."""
     answer: JobAnswer
     change: BehaviourChange | None
-    failures: tuple[tuple[Target, str], ...]
+    failures: tuple[tuple[TargetRecord, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
     plan: str = ""
     """The extended plan of a micro-batch; empty if none was seen."""
-    planned_by: Target | None = None
+    planned_by: TargetRecord | None = None
     """The version whose plan it is: the earlier, unless only the later one tells its plan; None if none was seen."""
     columns: tuple[str, ...] = ()
     """Columns that the two versions emit with other names or types: ``column 2: sum double on 3.5.9, sum bigint on 4.3.0``."""
@@ -244,7 +244,7 @@ NO_ROWS = (
 )
 
 
-def _other_columns(a: Target, seen: Observation, b: Target, other: Observation) -> Iterator[str]:
+def _other_columns(a: TargetRecord, seen: Observation, b: TargetRecord, other: Observation) -> Iterator[str]:
     if seen.columns and other.columns:
         for place, (column, two) in enumerate(zip_longest(seen.columns, other.columns), 1):
             if column != two:
@@ -336,8 +336,8 @@ def _whole(answer: CellAnswer, case: Case) -> WholeRun:
 
 
 def _failures(
-    sides: tuple[tuple[Target, WholeRun], ...], case: Case, not_fixed: tuple[str, ...], *, emitted: bool
-) -> tuple[tuple[Target, str], ...]:
+    sides: tuple[tuple[TargetRecord, WholeRun], ...], case: Case, not_fixed: tuple[str, ...], *, emitted: bool
+) -> tuple[tuple[TargetRecord, str], ...]:
     """The versions without an answer, or with an error that ends the job, and why; both if neither emitted a row."""
     failures = tuple(
         (target, why)

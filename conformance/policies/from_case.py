@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from conformance.core.case import Arrival, Case, Idle, Restart, Row
+from conformance.core.case import Arrival, Case, Idle, Restart, WrittenRow
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.operations import Filter
+from conformance.core.operations import RowFilter
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
@@ -107,11 +107,11 @@ def _events(case: Case, arrivals: Arrival, columns: Mapping[str, str]) -> Iterat
                 yield Event(micros // 1000, name)
 
 
-def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
+def _rows(arrivals: Arrival, name: str) -> Iterator[WrittenRow]:
     return chain.from_iterable(arrivals[name].partitions if name in arrivals else ())
 
 
-def _event_time(row: Row, schema: Schema, column: str) -> int | None:
+def _event_time(row: WrittenRow, schema: Schema, column: str) -> int | None:
     """Microseconds since the epoch; None if the event time is null."""
     at = [field.name for field in schema.fields].index(column)
     micros: int | None = canonical(row, schema.struct)[at]
@@ -137,7 +137,7 @@ def _assumptions(
         yield f"Omitted, because the event time is null: {counted(times.count(None), 'row')}."
     if any(micros is not None and micros % 1000 for micros in times):
         yield "Event times are truncated to milliseconds."
-    if any(isinstance(operation, Filter) for operation in case.query.walk()):
+    if any(isinstance(operation, RowFilter) for operation in case.query.walk()):
         yield "Every row counts, including rows that the query filters out."
     if window is None and reading.windows:
         yield "The query has windows other than tumbling ones on the event time: lateness is decided row by row."

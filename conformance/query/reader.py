@@ -13,19 +13,19 @@ from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.operations import Called, Operation, Pipeline
 from conformance.core.spark_types import Schema
 from conformance.query.reading import (
-    Aggregation,
-    Deduplication,
-    Join,
     JoinKind,
-    Limit,
     Operator,
+    QueryAggregation,
+    QueryDeduplication,
+    QueryJoin,
+    QueryLimit,
     QueryReading,
-    Source,
-    StateFunction,
+    QuerySource,
+    QueryStateFunction,
+    QueryUnion,
+    QueryWatermark,
+    QueryWindow,
     StreamColumn,
-    Union,
-    Watermark,
-    Window,
     WindowKind,
 )
 from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of, window_call, written
@@ -40,7 +40,7 @@ _JOINS: Mapping[str, JoinKind] = {
 """The kind of a join in SQL, or else its side; any other is an inner join."""
 
 
-_Origin: TypeAlias = tuple[StreamColumn, ...] | Window
+_Origin: TypeAlias = tuple[StreamColumn, ...] | QueryWindow
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class _Rows:
     """The stream that they are rows of; None if there are several, or an operator kept state."""
     is_stream: bool = True
     filtered: bool = False
-    keys: Mapping[exp.Expr, Window] = field(default_factory=dict)
+    keys: Mapping[exp.Expr, QueryWindow] = field(default_factory=dict)
     """The windows that GROUP BY computed, for the list of the SELECT."""
 
     def without_times(self) -> _Rows:
         """Leave an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
-        windows = {name: origin for name, origin in self.columns.items() if isinstance(origin, Window)}
+        windows = {name: origin for name, origin in self.columns.items() if isinstance(origin, QueryWindow)}
         return _Rows(windows, is_stream=self.is_stream)
 
 
@@ -89,9 +89,9 @@ class Reader:
             case operations.From(stream=stream, source_name=name):
                 return self._from(stream, name)
             case operations.WithWatermark(column=column, delay=delay):
-                self._note(rows, Watermark(rows.stream, column, delay))
+                self._note(rows, QueryWatermark(rows.stream, column, delay))
                 return rows
-            case operations.Filter():
+            case operations.RowFilter():
                 self._expressions(*operation.texts())
                 return replace(rows, filtered=True)
             case operations.Select(columns=columns):
@@ -116,13 +116,13 @@ class Reader:
             case operations.Union(other=pipeline):
                 return self._united(rows, self.pipeline(pipeline))
             case operations.Deduplication(columns=columns):
-                self.operators.append(Deduplication(columns, operation.within_watermark, rows.is_stream))
+                self.operators.append(QueryDeduplication(columns, operation.within_watermark, rows.is_stream))
                 return rows.without_times()
             case operations.Limit():
-                self._note(rows, Limit())
+                self._note(rows, QueryLimit())
                 return replace(rows, filtered=True)
             case operations.PythonState(with_=function):
-                self._note(rows, StateFunction(operation.name, function))
+                self._note(rows, QueryStateFunction(operation.name, function))
                 return _Rows()
             case operations.Sql(statement=text, as_=view):
                 views = {view.lower(): rows}
@@ -145,7 +145,7 @@ class Reader:
             self.operators.append(operator)
 
     def _from(self, stream: str, name: str | None) -> _Rows:
-        self.operators.append(Source(stream, name))
+        self.operators.append(QuerySource(stream, name))
         schema = self.streams.get(stream)
         names = [field.name for field in schema.fields] if schema else []
         return _Rows({name.lower(): (StreamColumn(stream, name),) for name in names}, stream)
@@ -188,7 +188,7 @@ class Reader:
                 return _Rows()
         if not tree.args.get("limit"):
             return rows
-        self._note(rows, Limit())
+        self._note(rows, QueryLimit())
         return replace(rows, filtered=True)
 
     def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
@@ -248,7 +248,7 @@ class Reader:
             rows = self._joined(rows, self._relation(join.this, views), "inner", "")
         clause = watermark_of(tree)
         if clause is not None:
-            self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
+            self._note(rows, QueryWatermark(rows.stream, clause.name or clause.of, clause.delay))
             self._expressions(clause.of)
             if clause.name:  # a computed column, which hides one of this name
                 rows = replace(rows, columns={**rows.columns, clause.name.lower(): None})
@@ -273,26 +273,26 @@ class Reader:
 
     def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
         origins = [(key, self._origin(rows, key.unalias())) for key in keys]
-        windows = [(key, origin) for key, origin in origins if isinstance(origin, Window)]
-        self._note(rows, Aggregation(texts, tuple(window for _, window in windows)))
+        windows = [(key, origin) for key, origin in origins if isinstance(origin, QueryWindow)]
+        self._note(rows, QueryAggregation(texts, tuple(window for _, window in windows)))
         columns = {_name_of(key): window for key, window in windows}
         return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): window for key, window in windows})
 
     def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
         stateful, is_stream = rows.is_stream and other.is_stream, rows.is_stream or other.is_stream
-        self._note(replace(rows, is_stream=is_stream), Join(kind, on, stateful))
+        self._note(replace(rows, is_stream=is_stream), QueryJoin(kind, on, stateful))
         one_sided = kind in ("leftSemi", "leftAnti")
         shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
         columns = {**({} if one_sided else other.columns), **rows.columns}
         kept = {
-            name: None if name in shared and not isinstance(origin, Window) else origin
+            name: None if name in shared and not isinstance(origin, QueryWindow) else origin
             for name, origin in columns.items()
         }
         both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=is_stream)
         return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
 
     def _united(self, rows: _Rows, other: _Rows) -> _Rows:
-        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Union())
+        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), QueryUnion())
         both: dict[str, _Origin | None] = {}
         if len(rows.columns) == len(other.columns):  # by position
             for (name, left), right in zip(rows.columns.items(), other.columns.values(), strict=True):
@@ -313,7 +313,7 @@ class Reader:
         call = window_call(tree)
         return self._window(rows, call) if call else None
 
-    def _window(self, rows: _Rows, call: exp.Anonymous) -> Window | None:
+    def _window(self, rows: _Rows, call: exp.Anonymous) -> QueryWindow | None:
         if not call.expressions:
             self.unread.append(f"the window {written(call)}")
             return None
@@ -329,7 +329,7 @@ class Reader:
             kind, slide = "session", None
         elif start is None:
             slide = None
-        window = Window(kind, written(time), length, slide, start or 0, columns, rows.filtered)
+        window = QueryWindow(kind, written(time), length, slide, start or 0, columns, rows.filtered)
         if window not in self.operators:
             self.operators.append(window)
         return window

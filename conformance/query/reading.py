@@ -29,14 +29,14 @@ class StreamColumn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class QuerySource:
     stream: str
     name: str | None = None
     """The name of the source, ``DataStreamReader.name`` (4.2+)."""
 
 
 @dataclass(frozen=True)
-class Watermark:
+class QueryWatermark:
     """``withWatermark``, or the clause of SQL."""
 
     stream: str | None
@@ -48,7 +48,7 @@ class Watermark:
 
 
 @dataclass(frozen=True)
-class Window:
+class QueryWindow:
     """A call of ``window`` or ``session_window``."""
 
     kind: WindowKind | None
@@ -86,7 +86,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Join:
+class QueryJoin:
     kind: JoinKind
     on: str
     """The condition, in Spark SQL; empty without one."""
@@ -97,16 +97,16 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Aggregation:
+class QueryAggregation:
     """An aggregation; SELECT DISTINCT, UNION, INTERSECT and EXCEPT of SQL are aggregations without functions."""
 
     keys: tuple[str, ...]
-    windows: tuple[Window, ...] = ()
+    windows: tuple[QueryWindow, ...] = ()
     """The windows among its keys, also those that were computed further down."""
 
 
 @dataclass(frozen=True)
-class Deduplication:
+class QueryDeduplication:
     """A deduplication of a DataFrame by columns; by all if there are none."""
 
     columns: tuple[str, ...]
@@ -119,7 +119,7 @@ class Deduplication:
 
 
 @dataclass(frozen=True)
-class StateFunction:
+class QueryStateFunction:
     """``applyInPandasWithState`` or ``transformWithState``."""
 
     operation: str
@@ -129,17 +129,27 @@ class StateFunction:
 
 
 @dataclass(frozen=True)
-class Union:
+class QueryUnion:
     """A union of two sides, ``UNION ALL`` in SQL."""
 
 
 @dataclass(frozen=True)
-class Limit:
+class QueryLimit:
     """A limit on the number of rows."""
 
 
-Operator: TypeAlias = Source | Watermark | Window | Join | Aggregation | Deduplication | StateFunction | Union | Limit
-Stateful: TypeAlias = Join | Aggregation | Deduplication | StateFunction
+Operator: TypeAlias = (
+    QuerySource
+    | QueryWatermark
+    | QueryWindow
+    | QueryJoin
+    | QueryAggregation
+    | QueryDeduplication
+    | QueryStateFunction
+    | QueryUnion
+    | QueryLimit
+)
+StatefulOperator: TypeAlias = QueryJoin | QueryAggregation | QueryDeduplication | QueryStateFunction
 _Kind = TypeVar("_Kind", bound=Operator)
 
 
@@ -164,20 +174,20 @@ class QueryReading:
     unread: tuple[str, ...] = ()
     """What could not be read, as a phrase: ``the function jobs:totals``. Nothing is known of it."""
 
-    sources = _All(Source)
-    watermarks = _All(Watermark)
-    windows = _All(Window)
-    joins = _All(Join)
-    aggregations = _All(Aggregation)
-    deduplications = _All(Deduplication)
-    state_functions = _All(StateFunction)
-    unions = _All(Union)
-    limits = _All(Limit)
+    sources = _All(QuerySource)
+    watermarks = _All(QueryWatermark)
+    windows = _All(QueryWindow)
+    joins = _All(QueryJoin)
+    aggregations = _All(QueryAggregation)
+    deduplications = _All(QueryDeduplication)
+    state_functions = _All(QueryStateFunction)
+    unions = _All(QueryUnion)
+    limits = _All(QueryLimit)
 
     @property
-    def stateful(self) -> tuple[Stateful, ...]:
+    def stateful(self) -> tuple[StatefulOperator, ...]:
         """The operators that keep state in each output mode; a limit does in some only."""
-        keeping = (operator for operator in self.operators if isinstance(operator, Stateful))
+        keeping = (operator for operator in self.operators if isinstance(operator, StatefulOperator))
         return tuple(operator for operator in keeping if getattr(operator, "stateful", True))
 
 
@@ -288,27 +298,31 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
     match node.name:
         case "StateStoreSave" | "SessionWindowStateStoreSave":
             keys = tuple(node.arguments.partition("[")[2].partition("]")[0].split(", "))
-            window = Window(None, "", None, None, 0, (), filtered=False)
+            window = QueryWindow(None, "", None, None, 0, (), filtered=False)
             windows = tuple(window for key in keys if key.startswith("window#"))
-            yield Aggregation(keys, (replace(window, kind="session"),) if node.name.startswith("Session") else windows)
+            yield QueryAggregation(
+                keys, (replace(window, kind="session"),) if node.name.startswith("Session") else windows
+            )
         case "StreamingSymmetricHashJoin":
             condition = _CONDITION.search(node.arguments)
             marked = (any(below.name == "EventTimeWatermark" for below in side.upwards()) for side in node.children)
-            yield Join(_join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=all(marked))
+            yield QueryJoin(
+                _join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=all(marked)
+            )
         case "StreamingDeduplicate" | "StreamingDeduplicateWithinWatermark":
-            yield Deduplication((), node.name.endswith("Watermark"), sees_time=_sees_time(node))
+            yield QueryDeduplication((), node.name.endswith("Watermark"), sees_time=_sees_time(node))
         case "Union":
-            yield Union()
+            yield QueryUnion()
         case "EventTimeWatermark":
             # From 4.1 on, the id of the operator comes first.
             printed = _WATERMARK.search(node.arguments)
-            yield Watermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
+            yield QueryWatermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
         case "StreamingGlobalLimit":
-            yield Limit()
+            yield QueryLimit()
         case name if name in _JOINS_WITH_TABLES:
-            yield Join(_join_kind(node), "", stateful=False)
+            yield QueryJoin(_join_kind(node), "", stateful=False)
         case name if _STATE_FUNCTIONS.fullmatch(name):
-            yield StateFunction(name, "", times_out="EventTime" in node.arguments)
+            yield QueryStateFunction(name, "", times_out="EventTime" in node.arguments)
 
 
 def _sees_time(node: PlanNode) -> bool:

@@ -18,7 +18,7 @@ from conformance.judging.checkpoint_verdict import not_applicable as no_checkpoi
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import NoAnswer, Verdict, combine, judge, no_answer, not_applicable
 from conformance.policies.case import PolicyCase
-from conformance.runner.execution import Collector, Display, Plan, ResultsSink, Reuse, execute, unseen
+from conformance.runner.execution import CellPlan, Collector, Display, ResultsSink, Reuse, execute, unseen
 from conformance.runner.policy_columns import MODEL
 from conformance.runner.policy_columns import cells as cells_on_policies
 from conformance.runner.resources import (
@@ -173,7 +173,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     names = [target.name for target in plan.targets]
     answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
     sink = ResultsSink(options.output, plan.header, cell_record, answered)
-    return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
+    return execute(CellPlan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
@@ -292,7 +292,7 @@ class NoObservation(RuntimeError):
 def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
     """Run a single case; raises NoObservation if the engine gives no answer, and what `execute` raises."""
     limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
-    plan = Plan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
+    plan = CellPlan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
     collector: Collector[Verdict] = Collector(1)
     execute(plan, JudgeCases(), collector, display)
     ((verdict, run),) = collector.kept

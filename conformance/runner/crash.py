@@ -18,13 +18,13 @@ from conformance.checkpoints.crash_images import (
     crash_images,
     images_between,
 )
-from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, SourceOption, Start, Step
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, SourceOption, Start, Step, WrittenRow
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import StateStore
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, Restarted, judge_crash
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, Restarted, RowsByBatch, SinkReference, judge_crash
 from conformance.judging.expected import Steps, expected
 from conformance.runner.execution import Engines
 from conformance.runner.resources import (
@@ -112,7 +112,7 @@ class CrashPoint:
     def at_once(self) -> CrashPoint:
         """The same point where the rows of its step and of the next arrive for one micro-batch."""
         steps = list(self.case.steps)
-        files: dict[str, tuple[tuple[Row, ...], ...]] = {}
+        files: dict[str, tuple[tuple[WrittenRow, ...], ...]] = {}
         for step in steps[self.step - 1 : self.step + 1]:
             for name, rows in step.action.streams.items() if isinstance(step.action, Add) else ():
                 files[name] = (*files.get(name, ()), *rows.partitions)
@@ -133,7 +133,7 @@ class Recorded:
     images: tuple[CrashImage, ...]
     boundaries: tuple[CrashImage, ...]
     """The images between two micro-batches, where a query may stop without a crash; also with the next rows, and then before the first."""
-    emitted: Emitted
+    emitted: RowsByBatch
     """The rows that the sink got, from the micro-batch on."""
     operations: int
 
@@ -209,7 +209,7 @@ class Restarts:
         )
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
-        uninterrupted = Reference(recorded.emitted)
+        uninterrupted = SinkReference(recorded.emitted)
         references = {arrived: [uninterrupted] for arrived in (False, True)}
         together = [image for image in recorded.boundaries if image.fault == "arrived"][:1]
         stops = [(image, recorded) for image in recorded.boundaries]
@@ -217,7 +217,7 @@ class Restarts:
         stops += [(image, replace(recorded, point=recorded.point.at_once)) for image in together]
         for image, at_point in stops:
             if (restart := self._undisturbed(image, at_point)) is not None:
-                stopped = Reference(restart.emitted, frozenset(restart.before))
+                stopped = SinkReference(restart.emitted, frozenset(restart.before))
                 references[image.fault == "arrived"].append(stopped)
         for image in recorded.images:
             yield image, self._judge(image, recorded, references[image.fault == "arrived"])
@@ -227,7 +227,7 @@ class Restarts:
         restart = self._restart(image, recorded)
         return restart if isinstance(restart, Restarted) and restart.error is None and not restart.changed else None
 
-    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CheckpointVerdict:
+    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[SinkReference]) -> CheckpointVerdict:
         restart = self._restart(image, recorded)
         if isinstance(restart, CheckpointVerdict):
             return restart
@@ -236,7 +236,7 @@ class Restarts:
             return verdict
         # This image starts the query twice. Two starts alone may change rows, so the same image without the fault is a reference too.
         twice = self._undisturbed(replace(image, overlay=FolderContent()), recorded)
-        return judge_crash(restart, [*references, Reference(twice.emitted)]) if twice is not None else verdict
+        return judge_crash(restart, [*references, SinkReference(twice.emitted)]) if twice is not None else verdict
 
     def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CheckpointVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}

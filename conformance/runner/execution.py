@@ -22,12 +22,11 @@ from harness.engine.engine import EngineLocation, EngineNeeds, Runtime
 from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache, CachedAnswer, answer_key, expects_progress, question_digest
-from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListener, EngineSlot, Limits, run_cell
+from harness.scheduling.cell_run import CellRun, CellTask, EngineListener, EngineSlot, Limits, TaskKey, run_cell
 from harness.scheduling.kept_engines import KeptEngines
 from harness.scheduling.scheduler import LaterCells, Scheduler
 from harness.targets.targets import Target
-from reports.results.records import Cell, Header
-from reports.results.records import Target as TargetRecord
+from reports.results.records import Cell, Header, TargetRecord
 from reports.results.writing import ResultsWriter
 
 V = TypeVar("V")
@@ -40,7 +39,7 @@ Cached: TypeAlias = Literal["never", "reused", "renewed"]
 class DuplicateCell(ValueError):
     """Two cells of a plan have one key, so one would take the place of the other."""
 
-    def __init__(self, key: CellKey) -> None:
+    def __init__(self, key: TaskKey) -> None:
         self.key = key
         super().__init__(f"{key[0]} on {' → '.join(key[1])} is planned twice")
 
@@ -53,7 +52,7 @@ def check_keys(cells: Iterable[CellTask]) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CellPlan:
     cells: tuple[CellTask, ...]
     runtime: RuntimeOptions
     limits: Limits
@@ -70,7 +69,7 @@ class Plan:
         check_keys(self.cells)
 
     @classmethod
-    def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
+    def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> CellPlan:
         # Repetitions are run to see whether answers change.
         cached: Cached = "never" if limits.repeat > 1 else "renewed" if options.fresh else "reused"
         return cls(tuple(cells), options.runtime, limits, options.work, options.runtime.own_code is not None, cached)
@@ -129,7 +128,7 @@ class Reuse:
     """Says why answers were not kept for the next run; None if they were, or were not to be."""
 
 
-def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
+def execute(plan: CellPlan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
     """Run the cells of a plan, and pass each verdict to the sink as it comes.
 
     Raises Interrupted: every engine has ended; HarnessError: no engine can be started; CannotWriteFile, OtherContent, BeingWritten.
@@ -200,7 +199,7 @@ class _Judging(Generic[V]):
         """The cells that need an engine; the others are judged. Raises DuplicateCell."""
         cells = tuple(cells)
         check_keys(cells)
-        to_run: dict[CellKey, CellTask] = {}
+        to_run: dict[TaskKey, CellTask] = {}
         for task in cells:
             lacking = next(filter(None, (self.runtime.unsupported(task.case, target) for target in task.targets)), None)
             if (verdict := self.judge.without_run(task, lacking)) is None:

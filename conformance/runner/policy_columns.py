@@ -11,9 +11,9 @@ from itertools import product
 from conformance.core.case import AnyCase, Case
 from conformance.judging.verdict import Status
 from conformance.policies.case import TARGET, PolicyCase, check
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 
-MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)
+MODEL = TargetRecord(name=TARGET, spark=TARGET, runtime=TARGET)
 
 
 def cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targets: Iterable[str]) -> Iterator[Cell]:

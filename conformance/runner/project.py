@@ -27,7 +27,7 @@ _KEYS = ("code", "requirements", "packages", "jars", "conf", "spark")
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectSettings:
     """The settings of a project; paths are absolute."""
 
     root: Path
@@ -42,7 +42,7 @@ class Project:
     """A run that names no version runs on these."""
 
     @classmethod
-    def read(cls, folder: Path) -> Project:
+    def read(cls, folder: Path) -> ProjectSettings:
         """The project of the nearest ``pyproject.toml`` in a folder or above, else the folder; WrongUsage if the file is wrong."""
         path = next((above / PYPROJECT for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), None)
         if path is None:
@@ -65,7 +65,7 @@ class Project:
 
 
 def own_job(
-    project: Project,
+    project: ProjectSettings,
     *,
     allow_code: bool,
     code: Sequence[Path] = (),
@@ -80,7 +80,7 @@ def own_job(
     """
     if code and not allow_code:
         raise WrongUsage("--code: cases run your code only with --allow-code: add it")
-    trusted = project if allow_code else Project(project.root)
+    trusted = project if allow_code else ProjectSettings(project.root)
     file = requirements or trusted.requirements
     folders = (
         OwnCode.at(code)
@@ -99,7 +99,7 @@ def own_job(
     )
 
 
-def _project(file: Path, table: Any) -> Project:
+def _project(file: Path, table: Any) -> ProjectSettings:
     in_table = f"{file}: {TABLE}"
 
     def wrong(key: str, what: str) -> WrongUsage:
@@ -131,7 +131,7 @@ def _project(file: Path, table: Any) -> Project:
     if requirements is not None and not isinstance(requirements, str):
         raise wrong("requirements", "the name of a file")
     packages = '{"3.5" = ["io.delta:delta-spark_2.12:3.2.0"]}'
-    return Project(
+    return ProjectSettings(
         root,
         file,
         code=tuple(root / folder for folder in texts("code", table.get("code", []), "a list of folders")),

@@ -33,7 +33,7 @@ class OptionsClash(WrongUsage):
     """The user's options do not fit together, or leave nothing to do."""
 
 
-class Interrupted(RuntimeError):
+class RunInterrupted(RuntimeError):
     """Ctrl-C, SIGTERM, SIGHUP or SIGQUIT ended the run; every engine has ended."""
 
     exit_code: ClassVar[int] = 130
@@ -122,7 +122,7 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
         with on_stop():
             yield
     except KeyboardInterrupt:
-        raise Interrupted(f"{left()}; no engine is left running") from None
+        raise RunInterrupted(f"{left()}; no engine is left running") from None
 
 
 @dataclass(frozen=True, kw_only=True)

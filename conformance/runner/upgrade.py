@@ -13,7 +13,7 @@ from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, handoffs
 from conformance.judging.verdict import Verdict
 from conformance.runner.cases import JudgeCases, cell_record
-from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, execute, unseen
+from conformance.runner.execution import CellPlan, Display, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
@@ -129,7 +129,7 @@ def run_plan(plan: UpgradePlan, display: Display[Verdict]) -> Reuse:
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
     sink = ResultsSink(options.output, plan.header, cell_record)
-    return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
+    return execute(CellPlan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:

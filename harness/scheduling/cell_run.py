@@ -226,7 +226,7 @@ ATTEMPTS = 5
 be, and the cluster lost no executor."""
 
 
-CellKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
+TaskKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
 """Case id, names of the targets, cut, and the settings of the workaround."""
 
 
@@ -252,7 +252,7 @@ class CellTask:
     engine answers with digests of the rows that it emits."""
 
     @property
-    def key(self) -> CellKey:
+    def key(self) -> TaskKey:
         names = tuple(target.name for target in self.targets)
         return self.case.id, names, self.cut, tuple(sorted(self.workaround.items()))
 

@@ -17,7 +17,7 @@ from conformance.judging.verdict import Status
 from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug, first_outside
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN
 
 
@@ -72,8 +72,8 @@ class MissingAnswer:
 
 @dataclass(frozen=True)
 class Changes:
-    before: Target
-    after: Target
+    before: TargetRecord
+    after: TargetRecord
     changes: tuple[Change, ...]
     """The changes, the worst first, then by case."""
     same: tuple[str, ...]
@@ -94,7 +94,7 @@ class Changes:
         return len(self.changes) + len(self.same)
 
 
-def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
+def changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
     """Find the changes from one target of the matrix to another, once."""
     known = _KNOWN.setdefault(matrix, {})
     names = before.name, after.name
@@ -107,7 +107,7 @@ _KNOWN: WeakKeyDictionary[Matrix, dict[tuple[str, str], Changes]] = WeakKeyDicti
 """Matrix → the names of two targets → the changes between them."""
 
 
-def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
+def _changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
     different: list[Change] = []
     same: list[str] = []
     outside: list[str] = []
@@ -133,7 +133,9 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     return Changes(before, after, tuple(different), tuple(same), tuple(outside), tuple(missing))
 
 
-def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
+def change(
+    a: Cell, before: TargetRecord, b: Cell, after: TargetRecord, bugs: Sequence[DocumentedDifference] = ()
+) -> Change:
     """Return the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
     reasons: dict[tuple[str, str | None], Reason] = {}
     for cell, target in ((a, before), (b, after)):
@@ -162,14 +164,14 @@ class Turn:
     """A version on which a case behaves differently from the one before it."""
 
     place: int
-    before: tuple[Cell, Target]
-    after: tuple[Cell, Target]
+    before: tuple[Cell, TargetRecord]
+    after: tuple[Cell, TargetRecord]
     since: Since
 
 
-def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
+def turns(cells: Sequence[Cell | None], targets: Sequence[TargetRecord]) -> Iterator[Turn]:
     """Yield where the behaviour of a case changes; ``cells`` are those of the targets, oldest version first."""
-    previous: tuple[Cell, Target] | None = None
+    previous: tuple[Cell, TargetRecord] | None = None
     for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
         if cell is None or not has_behaviour(cell):
             continue
@@ -178,7 +180,7 @@ def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[T
         previous = cell, target
 
 
-def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
+def since(a: Cell, before: TargetRecord, b: Cell, after: TargetRecord) -> Since:
     """Return ``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
 
     ``a``: the cell of ``before``, the last version that behaves otherwise; ``b``: that of ``after``, the first that behaves like this.
@@ -190,7 +192,7 @@ def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
     return Since(name, None if str(changed) == after.spark else after.title)
 
 
-def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion | None:
+def _changed_in(a: Cell, before: TargetRecord, b: Cell, after: TargetRecord) -> SparkVersion | None:
     old, new = before.version, after.version
     if old is None or new is None or old >= new:
         return None

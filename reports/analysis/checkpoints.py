@@ -13,7 +13,7 @@ from conformance.judging.checkpoint_verdict import VersionPair, documented_outco
 from conformance.judging.finding import described
 from conformance.judging.verdict import Outcome, Status, as_documented
 from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN
 
 
@@ -47,8 +47,8 @@ class DocumentedCheckpoint:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    before: Target
-    after: Target
+    before: TargetRecord
+    after: TargetRecord
     cells: tuple[Cell, ...]
     """The checkpoints that were tried, or that the results announce."""
     documented: tuple[DocumentedCheckpoint, ...] = ()
@@ -96,7 +96,9 @@ class Checkpoints:
         return summary
 
 
-def checkpoints(cells: Iterable[Cell], cases: Iterable[Case], before: Target, after: Target) -> Checkpoints | None:
+def checkpoints(
+    cells: Iterable[Cell], cases: Iterable[Case], before: TargetRecord, after: TargetRecord
+) -> Checkpoints | None:
     """Return what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
 
     ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
@@ -107,7 +109,7 @@ def checkpoints(cells: Iterable[Cell], cases: Iterable[Case], before: Target, af
     return Checkpoints(before, after, own, documented) if own or documented else None
 
 
-def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterator[DocumentedCheckpoint]:
+def _documented(cases: Iterable[Case], before: TargetRecord, after: TargetRecord) -> Iterator[DocumentedCheckpoint]:
     if before.version is None or after.version is None:
         return
     pair = VersionPair(before.version, after.version)

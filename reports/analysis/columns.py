@@ -15,13 +15,13 @@ from conformance.core.errors import WrongUsage
 from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted, printable, shortened
 from conformance.judging.verdict import Status, rejects_the_query
-from conformance.language.source import Report, read_yaml
+from conformance.language.source import ProblemReport, read_yaml
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.native import NativeUse, native_uses
 from reports.results.errors import UnusableResults, first_of
 from reports.results.published import BASELINES
 from reports.results.reading import Results
-from reports.results.records import Cell, Name, Target
+from reports.results.records import Cell, Name, TargetRecord
 from reports.results.status import NO_RESULT
 
 PUBLISHED = BASELINES / "columns"
@@ -74,7 +74,7 @@ class ForeignColumn:
     results: Results
 
     @property
-    def target(self) -> Target:
+    def target(self) -> TargetRecord:
         return self.results.header.targets[0]
 
     @property
@@ -90,7 +90,7 @@ class ForeignColumn:
 @dataclass(frozen=True)
 class BesideApache:
     column: ForeignColumn
-    release: Target | None
+    release: TargetRecord | None
     compared: int
     """The number of cases that are the same in both and have an answer in both."""
     different: tuple[DifferentCell, ...]
@@ -133,7 +133,7 @@ def read_column(path: Path) -> ForeignColumn:
 
     Raises UnusableColumn: one of them cannot be read, or they do not belong together.
     """
-    report = Report(path)
+    report = ProblemReport(path)
     content = read_yaml(path, report)
     if report.problems:
         reasons = [

@@ -16,7 +16,7 @@ from conformance.core.wording import counted
 from conformance.judging import comparison
 from conformance.judging.comparison import BehaviourChange, Divergence, difference_of_statuses, has_behaviour
 from reports.results.reading import Results, StoredCell
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 
 _Compared = TypeVar("_Compared")
 
@@ -107,7 +107,7 @@ class DifferentCell:
 
 @dataclass(frozen=True)
 class Difference:
-    pairs: tuple[tuple[Target, Target], ...]
+    pairs: tuple[tuple[TargetRecord, TargetRecord], ...]
     """Each Spark version, as a target of each file."""
     compared: int
     """The number of cells in both files whose case is the same."""
@@ -160,7 +160,7 @@ def compare(a: Results, b: Results) -> Difference:
     )
 
 
-def _pairs(a: Results, b: Results) -> Iterator[tuple[Target, Target]]:
+def _pairs(a: Results, b: Results) -> Iterator[tuple[TargetRecord, TargetRecord]]:
     named = {target.name: target for target in b.header.targets}
     versions = Counter(target.version for target in b.header.targets)
     by_version = {target.version: target for target in b.header.targets if versions[target.version] == 1}

@@ -17,7 +17,7 @@ from conformance.core.case import Case, Strength
 from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.wording import counted
 from conformance.judging.comparison import MEANINGS
-from conformance.language.source import Entries, InvalidCase, Items, Node, Report, Scalar, read_yaml, unknown
+from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
 from conformance.suite.features import relevance
 from reports.analysis.change import Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
@@ -64,7 +64,7 @@ class Acceptance:
 
 def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     """Read the file of accepted changes. Raises InvalidCase: the file is invalid; the error has every problem with its line."""
-    report = Report(path)
+    report = ProblemReport(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None
     if content is not None and not isinstance(listed, Items):
@@ -101,7 +101,7 @@ def draft(changes: tuple[Change, ...]) -> str:
     return "\n".join([_HEAD, "accepted:" if changes else "accepted: []", *entries]) + "\n"
 
 
-def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
+def _acceptance(node: Node, path: Path, report: ProblemReport) -> Acceptance | None:
     if not isinstance(node, Entries):
         report.add(node, "an entry must be a mapping with `case` or `link`, and `because`")
         return None

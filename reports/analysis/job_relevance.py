@@ -20,7 +20,7 @@ from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.lookup import NoSuchVersion, find
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 from reports.results.status import Statement
 
 _MOST = 5
@@ -48,8 +48,8 @@ class KnownHere:
 
 @dataclass(frozen=True)
 class KnownOfJob:
-    before: Target
-    after: Target
+    before: TargetRecord
+    after: TargetRecord
     """Each is the version itself or, if that has no published results, the newest of its line that has."""
     uses: tuple[str, ...]
     """The features of the query; without any, nothing is known of it."""
@@ -112,8 +112,8 @@ class KnownOfJob:
 class Published:
     """What is published about two versions, and the cases that show a known bug of one of them, or a change between them."""
 
-    before: Target
-    after: Target
+    before: TargetRecord
+    after: TargetRecord
     """Each is the version itself or, if that has no published results, the newest of its line that has."""
     matrix: Matrix
     cases: tuple[Case, ...]
@@ -141,7 +141,7 @@ class Published:
         return KnownOfJob(self.before, self.after, uses, planned_by, bugs, met, met_by)
 
 
-def _published(results: Results, version: SparkVersion) -> Target | None:
+def _published(results: Results, version: SparkVersion) -> TargetRecord | None:
     for asked in (str(version), version.line):
         with suppress(NoSuchVersion):
             return find(results, asked)
@@ -220,7 +220,9 @@ def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
     return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
-def _bugs(matrix: Matrix, targets: tuple[Target, Target], met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
+def _bugs(
+    matrix: Matrix, targets: tuple[TargetRecord, TargetRecord], met_by: Mapping[str, tuple[str, ...]]
+) -> Iterator[KnownHere]:
     """Yield the known bugs that cases of the matrix show on these versions, as every page counts them."""
     by_name = {target.name: target for target in targets}
     for cells in matrix.known_bugs(by_name.values()).values():

@@ -15,7 +15,7 @@ from reports.results.errors import CellKey
 from reports.results.evidence import answers_policies
 from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN, MARKS, exit_code_of
 
 
@@ -63,7 +63,7 @@ class Matrix:
 
     cases: tuple[str, ...]
     """Ids, in the order they are shown."""
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     cells: Mapping[tuple[str, str], Cell]
 
     @classmethod
@@ -74,7 +74,7 @@ class Matrix:
             {(cell.case, cell.target): cell for cell in results.cells},
         )
 
-    def cell(self, case: str, target: Target) -> Cell | None:
+    def cell(self, case: str, target: TargetRecord) -> Cell | None:
         return self.cells.get((case, target.name))
 
     def status(self, case: str, target: str) -> Status:
@@ -107,10 +107,10 @@ class Matrix:
                 bugs.setdefault(case, {})[cell.differs] = None
         return {case: tuple(entries) for case, entries in bugs.items()}
 
-    def known_bug(self, case: str, target: Target) -> KnownBug | None:
+    def known_bug(self, case: str, target: TargetRecord) -> KnownBug | None:
         return KnownBug.of(self.cell(case, target), target.spark, self.bugs.get(case, ()))
 
-    def known_bugs(self, targets: Iterable[Target]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
+    def known_bugs(self, targets: Iterable[TargetRecord]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
         """Return each known bug that these versions show with the cells that show it, in the order of cases, then of versions."""
         names = [target.name for target in targets]
         bugs: dict[BugIdentity, dict[CellKey, Cell]] = {}
@@ -120,16 +120,16 @@ class Matrix:
                 bugs.setdefault(identity(cell.differs), {})[cell.key] = cell
         return bugs
 
-    def shown_bugs(self, target: Target) -> tuple[ShownBug, ...]:
+    def shown_bugs(self, target: TargetRecord) -> tuple[ShownBug, ...]:
         """Return the known bugs of a version, those that the most cases show first."""
         return tuple(bug for _, bug in self._shown_bugs(target))
 
-    def bugs_of_both(self, before: Target, after: Target) -> tuple[ShownBug, ...]:
+    def bugs_of_both(self, before: TargetRecord, after: TargetRecord) -> tuple[ShownBug, ...]:
         """Return the known bugs that both versions have, whichever cases show them, as the later version shows them."""
         earlier = self.known_bugs([before])
         return tuple(bug for identity, bug in self._shown_bugs(after) if identity in earlier)
 
-    def _shown_bugs(self, target: Target) -> Iterator[tuple[BugIdentity, ShownBug]]:
+    def _shown_bugs(self, target: TargetRecord) -> Iterator[tuple[BugIdentity, ShownBug]]:
         for bug, cells in sorted(self.known_bugs([target]).items(), key=lambda item: -len(item[1])):
             first = next(iter(cells.values()))
             known = self.known_bug(first.case, target)
@@ -167,14 +167,14 @@ class Matrix:
             replace(self, cases=tuple(case for case in self.cases if case in others), targets=on_policies),
         )
 
-    def _applies(self, case: str, targets: Iterable[Target]) -> bool:
+    def _applies(self, case: str, targets: Iterable[TargetRecord]) -> bool:
         return any(self.status(case, target.name) != "not-applicable" for target in targets)
 
     def count(self, cases: Iterable[str], targets: Iterable[str]) -> Counter[Status]:
         names = tuple(targets)
         return Counter(self.status(case, target) for case in cases for target in names)
 
-    def not_green(self) -> tuple[tuple[str, Target, Status], ...]:
+    def not_green(self) -> tuple[tuple[str, TargetRecord, Status], ...]:
         cells = ((case, target, self.status(case, target.name)) for case, target in product(self.cases, self.targets))
         return tuple(cell for cell in cells if cell[2] not in GREEN)
 

@@ -27,7 +27,7 @@ from conformance.oracle.cross_check import detected
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 from reports.analysis.divided_work import divide
 from reports.results.errors import CellKey
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 
 _FEW_CASES = 20
 """The number of cases that one process asks the model about before several have begun."""
@@ -51,7 +51,7 @@ class ModelPrediction:
 @dataclass(frozen=True)
 class ThreeAnswers:
     case: str
-    target: Target
+    target: TargetRecord
     engine: bool
     """Whether the engine does what the case expects."""
     model: bool | None
@@ -101,7 +101,7 @@ class ModelAgreement:
 
 
 def model_agreement(
-    cases: Mapping[str, Case], cells: Mapping[CellKey, Cell], targets: Sequence[Target], shown: frozenset[CellKey]
+    cases: Mapping[str, Case], cells: Mapping[CellKey, Cell], targets: Sequence[TargetRecord], shown: frozenset[CellKey]
 ) -> ModelAgreement:
     """Ask the model about every answer of these targets to a case as it was when it ran; ``shown``: whose prediction a page shows."""
     places = {target.name: place for place, target in enumerate(targets)}
@@ -121,7 +121,7 @@ def model_agreement(
 
 
 def _answers(
-    asked: Iterable[tuple[Case, Iterable[tuple[Target, Cell | None]]]], *, shown: frozenset[CellKey]
+    asked: Iterable[tuple[Case, Iterable[tuple[TargetRecord, Cell | None]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:

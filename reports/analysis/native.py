@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from conformance.core.observation import Observation
 from conformance.core.wording import counted
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 _SHOWN = 6
 
 
 @dataclass(frozen=True)
 class NativeUse:
-    target: Target
+    target: TargetRecord
     answered: int
     """The number of cases whose queries ran."""
     native: int

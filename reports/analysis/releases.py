@@ -15,7 +15,7 @@ from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.report import Report
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class LineRelease:
     version: SparkVersion
     day: date | None
     """The day on which it came to PyPI."""
-    target: Target | None
+    target: TargetRecord | None
     bugs: tuple[ShownBug, ...]
     open_bugs: int
     """The number of bugs that other releases of its line have and that it may have: no case that shows them has a result on it."""
@@ -39,7 +39,7 @@ class LineRelease:
     """
 
 
-def released(target: Target) -> date | None:
+def released(target: TargetRecord) -> date | None:
     """Return the day on which Apache's release came to PyPI; None for another build, or if it is not known."""
     version = target.version
     return released_on(version) if version is not None and target.apache else None
@@ -55,7 +55,7 @@ def release_lines(report: Report) -> Mapping[str, tuple[LineRelease, ...]]:
     return dict(reversed(releases_of_lines))
 
 
-def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
+def _line(matrix: Matrix, ran: Mapping[SparkVersion, TargetRecord], own: list[SparkVersion]) -> Iterator[LineRelease]:
     bugs = {version: matrix.shown_bugs(ran[version]) for version in own if version in ran}
     of_line = matrix.known_bugs(ran[version] for version in bugs).values()
     open_bugs = {
@@ -83,7 +83,7 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
 
 @dataclass(frozen=True)
 class RouteRelease:
-    target: Target
+    target: TargetRecord
     changes: int
     """The number of changes from the earlier version that a running query can meet, or that bring a bug."""
     bugs: int
@@ -93,7 +93,7 @@ class RouteRelease:
 
 @dataclass(frozen=True)
 class Route:
-    releases: tuple[Target, ...]
+    releases: tuple[TargetRecord, ...]
     refused: int
     """The number of refused checkpoints of all hops. In each, the release before it wrote the checkpoints anew."""
 
@@ -101,7 +101,7 @@ class Route:
         return " → ".join(target.title for target in self.releases)
 
 
-def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
+def releases_between(report: Report, before: TargetRecord, after: TargetRecord) -> Iterator[RouteRelease]:
     for target in _between(report, before, after):
         met = sum(fails(change, None, "running") for change in changes(report.matrix, before, target).changes)
         tried = _tried(report, before, target, report.cases.values())
@@ -118,7 +118,7 @@ def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
     return tuple(best.values())
 
 
-def with_checkpoints(report: Report, target: Target) -> Target:
+def with_checkpoints(report: Report, target: TargetRecord) -> TargetRecord:
     """Return the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
@@ -127,7 +127,7 @@ def with_checkpoints(report: Report, target: Target) -> Target:
     return target if target.name in tried else next((other for other in others if other.name in tried), target)
 
 
-def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
+def routes(report: Report, before: TargetRecord, after: TargetRecord) -> tuple[Route, ...]:
     """Return the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
     inner = _between(report, before, after)[:-1]
     hops = {
@@ -141,7 +141,7 @@ def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
     return tuple(sorted(possible, key=lambda route: (route.refused, len(route.releases))))
 
 
-def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
+def _between(report: Report, before: TargetRecord, after: TargetRecord) -> Sequence[TargetRecord]:
     first, last = before.version, after.version
     if first is None or last is None or last < first:
         return ()
@@ -149,7 +149,7 @@ def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
     return (*(target for target, version in inner if version is not None and first < version < last), after)
 
 
-def _tried(report: Report, before: Target, after: Target, cases: Iterable[Case] = ()) -> Checkpoints | None:
+def _tried(report: Report, before: TargetRecord, after: TargetRecord, cases: Iterable[Case] = ()) -> Checkpoints | None:
     """Return the checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
     known = checkpoints(report.results.upgrades, cases, before, after)
     return known if known is not None and known.tried else None

@@ -21,7 +21,7 @@ from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, ModelPrediction, model_agreement
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import NO_RESULT
 
 ALL_PAIRS = 16
@@ -92,15 +92,15 @@ class Report:
         return replace(self, model=model_agreement(self.cases, self.matrix.cells, own, shown))
 
     @property
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[TargetRecord, ...]:
         return self.matrix.targets
 
     @cached_property
-    def versions(self) -> tuple[Target, ...]:
+    def versions(self) -> tuple[TargetRecord, ...]:
         return tuple(target for target in self.targets if target.version is not None)
 
     @property
-    def own(self) -> tuple[Target, ...]:
+    def own(self) -> tuple[TargetRecord, ...]:
         return tuple(target for target in self.targets if target.name not in self.background)
 
     def case(self, id: str) -> Case | PolicyCase | None:
@@ -118,7 +118,7 @@ class Report:
     def prediction(self, cell: Cell) -> ModelPrediction | None:
         return self.model.predictions.get(cell.key) if self.model is not None else None
 
-    def batches(self, case: Case, target: Target, cell: Cell) -> tuple[BatchAccount, ...]:
+    def batches(self, case: Case, target: TargetRecord, cell: Cell) -> tuple[BatchAccount, ...]:
         """Return the account of the micro-batches of an answer, with what the model knows of them; empty without an answer."""
         if (predicted := self.prediction(cell)) is not None:
             return predicted.account
@@ -230,7 +230,7 @@ class Report:
         return next(pair for pair in self.pairs if pair.before == chosen and pair.after == self.versions[-1])
 
 
-def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:
+def _age(target: TargetRecord) -> tuple[bool, SparkVersion, bool, str]:
     if (version := target.version) is None:
         return True, releases()[0], False, ""  # columns without a version stay in their order
     return False, version, not target.apache, target.name

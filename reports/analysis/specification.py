@@ -29,7 +29,7 @@ from conformance.oracle.prediction import predict
 from reports.analysis.divided_work import divide
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import DOES_NOT_CONFORM, MARKS
 
 Standing: TypeAlias = Literal["holds", "differs", "bug", "unsupported", "outside", "violates", "untested"]
@@ -77,7 +77,7 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
+        cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[TargetRecord], within: VersionRange | None = None
     ) -> Evidence:
         """Return the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
 
@@ -94,7 +94,7 @@ class Evidence:
             if {cell.status for target in inside if (cell := cells[target.name][at]) is not None} == {"differs"}
         }
 
-        def standing(target: Target) -> Standing:
+        def standing(target: TargetRecord) -> Standing:
             if target not in inside:
                 return "outside"
             known = _standing(cell for at, cell in enumerate(cells[target.name]) if at not in as_said)
@@ -112,8 +112,8 @@ def _standing(cells: Iterable[Cell | None]) -> Standing:
     )
 
 
-def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
-    entries: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
+def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[TargetRecord]) -> Iterator[Variation]:
+    entries: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, TargetRecord], set[str]]] = {}
     for target in targets:
         for cell in cells[target.name]:
             if cell is not None and cell.differs is not None:
@@ -126,7 +126,7 @@ def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Ta
         yield Variation(span([*having.values()], targets), reason, tuple(sorted(cases)))
 
 
-def span(some: Sequence[Target], every: Sequence[Target]) -> str:
+def span(some: Sequence[TargetRecord], every: Sequence[TargetRecord]) -> str:
     """Write some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
     named = {target.name for target in some}
     runs = [[*group] for within, group in groupby(every, key=lambda target: target.name in named) if within]
@@ -134,7 +134,7 @@ def span(some: Sequence[Target], every: Sequence[Target]) -> str:
     return ", ".join(map(" – ".join, ends))
 
 
-def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
+def _short(target: TargetRecord, run: Sequence[TargetRecord], every: Sequence[TargetRecord]) -> str:
     """Return ``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
     if target.line is None or not target.apache:
         return target.title
@@ -217,7 +217,7 @@ class Chapter:
 @dataclass(frozen=True)
 class Specification:
     chapters: tuple[Chapter, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     """The versions with results, oldest first."""
     checked: tuple[Case, ...]
     """The cases that the model is asked about."""

@@ -23,7 +23,7 @@ from conformance.core.case import (
     ExpectedBatch,
     ExpectedError,
     Restart,
-    Row,
+    WrittenRow,
 )
 from conformance.core.observation import Observation
 from conformance.core.values import NotAValue, instant_ms, show, show_in_full
@@ -123,7 +123,7 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
 
 
 def expected_and_observed_rows(
-    wanted: Sequence[Row], observed: Sequence[Sequence[object]], schema: OutputSchema
+    wanted: Sequence[WrittenRow], observed: Sequence[Sequence[object]], schema: OutputSchema
 ) -> tuple[Line, Line]:
     """Return both lines of rows, with the rows that the other lacks marked."""
     keys = Counter(schema.comparable(tuple(row)) for row in observed)
@@ -274,7 +274,7 @@ def observed_only(observation: Observation) -> StepTable:
 class _Wanted:
     step: ExpectedStep | None = None
     batches: tuple[ExpectedBatch, ...] = ()
-    rows: tuple[Row, ...] | None = None
+    rows: tuple[WrittenRow, ...] | None = None
     after: tuple[Line, ...] = ()
 
 

@@ -20,7 +20,7 @@ from reports.analysis.change import Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.lookup import find
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
 
 NAME = "watermark-conformance"
@@ -38,7 +38,7 @@ def junit(results: Results) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(target: Target, cells: list[Cell], results: Results) -> Xml.Element:
+def _suite(target: TargetRecord, cells: list[Cell], results: Results) -> Xml.Element:
     suite = Xml.Element(
         "testsuite",
         name=_clean(target.name),

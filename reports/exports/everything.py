@@ -16,7 +16,7 @@ from reports.analysis.change import Changes
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
 from reports.results.known_bug import KnownBug
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 
 
 class ExportedCell(FrozenRecord):
@@ -97,7 +97,7 @@ class Everything(FrozenRecord):
     summary: str
     exit_code: int
     """Exit code for these results: 0 everything conforms, 1 something does not, 3 results are missing."""
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     counts: dict[Status, int]
     cases: tuple[ExportedCase, ...]
     pairs: tuple[ExportedPair, ...]

@@ -9,7 +9,7 @@ from typing import Any, assert_never, get_args
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from conformance.core import operations
-from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Row, Trigger
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, Trigger, WrittenRow
 from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
@@ -330,9 +330,9 @@ def _settings(conf: Mapping[str, str]) -> Iterator[str]:
         yield ""
 
 
-def rows_of(placed: Partitioned | None) -> list[Row]:
+def rows_of(placed: Partitioned | None) -> list[WrittenRow]:
     return [row for part in placed.partitions for row in part] if placed is not None else []
 
 
-def _row(row: Row, schema: Schema) -> str:
+def _row(row: WrittenRow, schema: Schema) -> str:
     return repr(json.loads(json.dumps(to_json_value(row, schema.struct))))

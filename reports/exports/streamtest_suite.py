@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from conformance.core import operations
-from conformance.core.case import Add, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.case import Add, Case, Expectation, Idle, Partitioned, Restart, Start, Step, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
@@ -113,12 +113,12 @@ class _Suite:
         written = [literal(row, schema.struct) for row in rows_of(placed)]
         return f"AddData({', '.join([f'{name_of(stream)}Rows', *written])})"
 
-    def _row(self, row: Row) -> str:
+    def _row(self, row: WrittenRow) -> str:
         values = row.values() if isinstance(row, Mapping) else row
         return f"Row({', '.join(literal(value, type) for value, type in zip(values, self._types, strict=True))})"
 
 
-def _rows(step: Step) -> tuple[Row, ...] | None:
+def _rows(step: Step) -> tuple[WrittenRow, ...] | None:
     """Return the rows of a step, as it says them or as all of its micro-batches do; None if it leaves them open."""
     expect = step.expect or Expectation()
     if expect.batches is None or "rows" in expect.model_fields_set:

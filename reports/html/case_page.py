@@ -24,7 +24,7 @@ from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import ListedBug, Workaround, explained, workaround
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class CaseSection:
     """Versions with the same behaviour, with the evidence of the newest of them."""
 
     letter: str
-    targets: tuple[Target, ...]
-    durations: tuple[tuple[Target, str], ...]
+    targets: tuple[TargetRecord, ...]
+    durations: tuple[tuple[TargetRecord, str], ...]
     """How long the whole case took on each of them, where it was measured."""
     sign: CellSign
     reason: DocumentedDifference | None
@@ -79,7 +79,7 @@ class CasePage:
     """Maps the id of each behaviour that the case tests to its sentence."""
     ribbon: Ribbon
     sections: tuple[CaseSection, ...]
-    silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
+    silent: tuple[tuple[TargetRecord, CellSign, tuple[str, ...]], ...]
     """The versions without a behaviour, and the reason if it is known."""
     explained: tuple[ListedBug, ...]
     """The bugs with a known cause that the case reports, or that a version in the report shows."""
@@ -175,7 +175,9 @@ def _table(case: Case | None, version: SparkVersion | None, cell: Cell, model: O
     return step_table(case, version, cell, model)
 
 
-def _first_difference(case: Case | None, cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
+def _first_difference(
+    case: Case | None, cell: Cell, newest: Cell, by_name: Mapping[str, TargetRecord]
+) -> FirstDifference:
     other = by_name[newest.target]
     where = first_difference(newest, cell)
     others, own = readable(where, case)
@@ -183,7 +185,7 @@ def _first_difference(case: Case | None, cell: Cell, newest: Cell, by_name: Mapp
     return FirstDifference(other.title, what, where.place, where.what.replace("_", " "), own, others)
 
 
-def _silent(report: Report, id: str) -> Iterator[tuple[Target, CellSign, tuple[str, ...]]]:
+def _silent(report: Report, id: str) -> Iterator[tuple[TargetRecord, CellSign, tuple[str, ...]]]:
     shown = {name for behaviour in report.behaviours[id] for name in behaviour.targets}
     for target in report.targets:
         if target.name in shown:

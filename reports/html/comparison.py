@@ -23,7 +23,7 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
 from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -214,7 +214,7 @@ class CheckpointSection:
         return sum(group.count for group in self.known.groups)
 
 
-def checkpoint_section(report: Report, origin: Target, to: Target) -> CheckpointSection | None:
+def checkpoint_section(report: Report, origin: TargetRecord, to: TargetRecord) -> CheckpointSection | None:
     """Return how the checkpoints of one version resume on the other; None if nothing is known about that."""
     known = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
     if known is None:

@@ -18,7 +18,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
 from reports.html.comparison import CheckpointSection, Comparison, checkpoint_section, comparison
 from reports.html.pages import rendered
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 from reports.results.status import Statement
 
 
@@ -73,7 +73,7 @@ class Dossier:
     route: Route | None
     """The route with the fewest refused checkpoints; None if not every hop of any was tried."""
     direct: Route | None
-    instead: tuple[tuple[Target, Target], ...]
+    instead: tuple[tuple[TargetRecord, TargetRecord], ...]
     """A version none of whose checkpoints were tried, and the release of its line whose route is told."""
     fewest: tuple[RouteRelease, ...]
     """The release with the fewest known bugs of each line on the way."""

@@ -32,7 +32,7 @@ from reports.html.ribbon import SHORT_WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 from reports.results.status import MARKS, Mark
 
 
@@ -60,7 +60,7 @@ class FamilyRows:
 
 @dataclass(frozen=True)
 class MatrixPage:
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     families: tuple[FamilyRows, ...]
     totals: tuple[CellTotal, ...]
     total: CellTotal
@@ -188,7 +188,7 @@ WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-ru
 
 @dataclass(frozen=True)
 class OwnResult:
-    target: Target
+    target: TargetRecord
     applying: int
     bugs: int
     listed: tuple[tuple[str, CellSign], ...]
@@ -272,7 +272,7 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
 
 @dataclass(frozen=True)
 class EngineRun:
-    target: Target
+    target: TargetRecord
     total: CellTotal
     lasted: str
     """The time of all its cells; for cached results, the time of the run that produced them."""
@@ -308,7 +308,7 @@ def about_page(report: Report) -> AboutPage:
     )
 
 
-def _engine(report: Report, target: Target) -> EngineRun:
+def _engine(report: Report, target: TargetRecord) -> EngineRun:
     cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
     counts = report.matrix.by_target[target.name]
     lasted = duration(sum(cell.duration_ms for cell in cells))
@@ -386,7 +386,7 @@ class BugRow:
 
 @dataclass(frozen=True)
 class BugsPage:
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     """The versions of the report, and before them the newest release of each line that has only patch releases."""
     rows: tuple[BugRow, ...]
     """The bugs that no release has fixed, then the others by the last release that did, newest first."""
@@ -407,7 +407,7 @@ def bugs_page(report: Report) -> BugsPage:
     return BugsPage(targets, tuple(ordered), tuple(counts))
 
 
-def _bug_row(matrix: Matrix, targets: Sequence[Target], cells: Mapping[tuple[str, str], Cell]) -> BugRow:
+def _bug_row(matrix: Matrix, targets: Sequence[TargetRecord], cells: Mapping[tuple[str, str], Cell]) -> BugRow:
     cases = {case: cell.differs for (case, _), cell in cells.items() if cell.differs is not None}
     first = next(iter(cases.values()))
     of_lines = {
@@ -481,7 +481,7 @@ class Pictured:
     title: str
     said: str
     timeline: Timeline
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     difference: None = None
 
 

@@ -33,7 +33,7 @@ from reports.html.overview_pages import (
 from reports.html.search import asked_questions, entries
 from reports.html.texts import capitalized, cut, fact, in_code, visible
 from reports.html.timeline import COUNTS, FATES
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
     "Upgrade": {"index": "What changes", "releases": "Patch releases", "bugs": "Known bugs"},
@@ -190,7 +190,7 @@ class _Renderer:
         names = upgrade_files(pair.before.name, pair.after.name)
         return tuple(self.addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
-    def _grid(self, seen_from: str, current: Changes | None) -> Mapping[Target, list[PairCell | None]]:
+    def _grid(self, seen_from: str, current: Changes | None) -> Mapping[TargetRecord, list[PairCell | None]]:
         targets = self.report.versions
         most = max((len(pair.changes) for pair in self.report.pairs), default=0)
         cells = {

@@ -10,7 +10,7 @@ from reports.analysis.change import Since, Turn, change
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.results.known_bug import KnownBug
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import MARKS
 
 
@@ -22,7 +22,7 @@ class CellSign:
     description: str
 
     @classmethod
-    def of(cls, cell: Cell | None, target: Target, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
+    def of(cls, cell: Cell | None, target: TargetRecord, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
         """Return the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
@@ -42,7 +42,7 @@ SHORT_WORDS: Mapping[Status, str] = {
 
 @dataclass(frozen=True)
 class RibbonCell:
-    target: Target
+    target: TargetRecord
     sign: CellSign
     joined: bool
     breaks: bool

@@ -17,7 +17,7 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from reports.analysis.step_table import Block, Line, StepTable
 from reports.html.addresses import SourceLink
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 _SPECIAL = re.compile(r"([\\*_\[\]#|~])")
 _CODE = re.compile(r"(`[^`\n]+`)")
@@ -62,7 +62,7 @@ def fact(value: object, *names: object) -> Markup:
 
     ``names``: ``"changes", before, after`` → ``changes 3.5.9 4.3.0``; numbers are written with a comma for thousands.
     """
-    name = " ".join(part.title if isinstance(part, Target) else str(part) for part in names)
+    name = " ".join(part.title if isinstance(part, TargetRecord) else str(part) for part in names)
     shown = f"{value:,}" if isinstance(value, int) else value
     return Markup('<span data-fact="{}">{}</span>').format(name, shown)
 

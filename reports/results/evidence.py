@@ -14,20 +14,20 @@ from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
-from reports.results.records import Cell, Run, Target
+from reports.results.records import Cell, Run, TargetRecord
 from reports.results.status import NO_RESULT
 
 _OUTSIDE = re.compile(r"the case is about Spark (.+)")
 """The note of a case that does not apply to a version, as the judge writes it."""
 
 
-def answers_policies(target: Target) -> bool:
+def answers_policies(target: TargetRecord) -> bool:
     """Tell whether a target answers cases on watermark policies, and no case for Spark: the model."""
     return target.version is None and target.runtime == MODEL
 
 
 def contradiction_in(
-    path: Path, line: int, cell: Cell, targets: Mapping[str, Target], *, condensed: bool = False
+    path: Path, line: int, cell: Cell, targets: Mapping[str, TargetRecord], *, condensed: bool = False
 ) -> UnusableResults | None:
     """Return the error of a cell whose status or digest says what its evidence denies.
 
@@ -52,7 +52,7 @@ def contradiction_with(case: Case, version: SparkVersion, cell: Cell) -> str | N
     return f"the case is about Spark {case.spark}" if answered else None
 
 
-def _contradictions(cell: Cell, targets: Mapping[str, Target], condensed: bool) -> Iterator[str]:
+def _contradictions(cell: Cell, targets: Mapping[str, TargetRecord], condensed: bool) -> Iterator[str]:
     condensed = condensed and cell.origin is not None
     if cell.status == "not-applicable":
         yield from _applicable(cell, targets[cell.target].version if cell.origin is None else None)
@@ -100,7 +100,7 @@ def _range(text: str) -> VersionRange:
     return VersionRange.parse(text.split(" or "))
 
 
-def _may_be_without(cell: Cell, targets: Mapping[str, Target], condensed: bool) -> bool:
+def _may_be_without(cell: Cell, targets: Mapping[str, TargetRecord], condensed: bool) -> bool:
     """Tell whether a green cell may have no observation."""
     if cell.origin is not None:
         return condensed and cell.behaviour is not None

@@ -8,14 +8,14 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import named
 from reports.results.published import published, published_releases
 from reports.results.reading import Results
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 
 
 class NoSuchVersion(WrongUsage):
     """The results have no such version, or more than one."""
 
 
-def find(results: Results, asked: str) -> Target:
+def find(results: Results, asked: str) -> TargetRecord:
     """Return the target of a version, of a line (its newest version) or of a name.
 
     Raises NoSuchVersion: no target matches, or more than one.
@@ -38,7 +38,7 @@ def find(results: Results, asked: str) -> Target:
     raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")
 
 
-def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
+def find_both(results: Results, before: str, after: str) -> tuple[TargetRecord, TargetRecord]:
     """Return the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
     pair = find(results, before), find(results, after)
     if pair[0] == pair[1]:

@@ -41,7 +41,7 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import contradiction_in, contradiction_with, denied
-from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target, cells_digest
+from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, TargetRecord, cells_digest
 from reports.results.writing import ResultsWriter
 
 _Identity: TypeAlias = tuple[int, int, int, int]
@@ -428,7 +428,7 @@ def together(results: Sequence[Results]) -> Results:
         suites = (f"{name} has {part.header.suite[:12]}" for name, part in zip(names, results, strict=True))
         problem = f"the results are of different suites: {', '.join(dict.fromkeys(suites))}"
         raise UnusableResults(None, problem, "run all targets with the same cases")
-    targets: dict[str, tuple[Target, Results]] = {}
+    targets: dict[str, tuple[TargetRecord, Results]] = {}
     cells: dict[CellKey, Cell] = {}
     for part in results:
         for target in part.header.targets:

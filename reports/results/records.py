@@ -57,7 +57,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 
-class Target(_Record):
+class TargetRecord(_Record):
     """The engine of one column of the matrix. Fields that only a started engine knows are None until then."""
 
     name: Name
@@ -115,7 +115,7 @@ class Header(_Record):
     suite: str
     """``conformance.suite.discovery.Suite.digest``: results of different suites must not be mixed."""
     cases: Annotated[tuple[Name, ...], AfterValidator(_unique)]
-    targets: tuple[Target, ...]
+    targets: tuple[TargetRecord, ...]
     started: AwareDatetime
     command: str | None = None
     shard: tuple[int, int] | None = None
@@ -151,7 +151,7 @@ class Introduction(_Record):
     """An engine that has introduced itself: replaces the header's target of that name."""
 
     record: Literal["target"] = "target"
-    target: Target
+    target: TargetRecord
 
 
 class DocumentedDifference(_Record):
@@ -355,8 +355,7 @@ def digest_of(hashes: int) -> str:
 
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | Footer
-Record: TypeAlias = Annotated[AnyRecord, Field(discriminator="record")]
-RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
+RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="record")])
 
 
 def json_schema() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from conformance.core.output_file import FileKind, OutputFile
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed
-from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, answer_hash, digest_of
+from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, TargetRecord, answer_hash, digest_of
 
 
 def _is_results(start: bytes) -> bool:
@@ -48,7 +48,7 @@ class ResultsWriter:
             self.discard()
             raise
 
-    def introduce(self, target: Target) -> None:
+    def introduce(self, target: TargetRecord) -> None:
         """Record what a target is, as its engine introduced itself. Raises ValueError: the header has no such target."""
         if target.name not in self._targets:
             raise ValueError(f"{target.name} is not a target of this run")

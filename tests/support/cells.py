@@ -11,7 +11,7 @@ from conformance.core.observation import Observation, StepSeen
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.verdict import AS_THE_CASE_SAYS, judge, no_answer, not_applicable
 from reports.results.reading import Results
-from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, differs, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, header
@@ -100,7 +100,7 @@ def results(
     about = header(tuple(answers), tuple(f"spark-{version}" for version in versions))
     with ResultsWriter(path, about) as writer:
         for version in versions:
-            writer.introduce(Target(name=f"spark-{version}", spark=version, java="17", python="3.11"))
+            writer.introduce(TargetRecord(name=f"spark-{version}", spark=version, java="17", python="3.11"))
         for id, by_version in answers.items():
             for version in versions:
                 of_case = (entries or {}).get(id, ())

@@ -12,7 +12,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.verdict import Status, Verdict, judge, no_answer
-from reports.results.records import RECORD, Cell, Header, Target, cells_digest
+from reports.results.records import RECORD, Cell, Header, TargetRecord, cells_digest
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
@@ -60,7 +60,7 @@ def header(cases: tuple[str, ...], targets: tuple[str, ...], suite: str = "5" * 
     return Header(
         suite=suite,
         cases=cases,
-        targets=tuple(Target(name=name, spark=name.removeprefix("spark-")) for name in targets),
+        targets=tuple(TargetRecord(name=name, spark=name.removeprefix("spark-")) for name in targets),
         started=STARTED,
         command="conformance run",
     )

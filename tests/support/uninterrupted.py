@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from conformance.core.case import Add, Case, Change, Restart, Step
+from conformance.core.case import Add, Case, Restart, RestartChange, Step
 from conformance.core.observation import Observation
 
 Emitted: TypeAlias = Mapping[int, Counter[str]]
@@ -26,7 +26,7 @@ def uninterrupted(case: Case) -> Case | None:
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     lost = {restart.damage.get("gone") for restart in restarts}
-    if not restarts or any(restart.change != Change() for restart in restarts) or lost >= {"commit", "offsets"}:
+    if not restarts or any(restart.change != RestartChange() for restart in restarts) or lost >= {"commit", "offsets"}:
         return None
     kept = (_without_interruption(step) for step in case.steps)
     steps = tuple(step.model_copy(update={"number": number}) for number, step in enumerate(filter(None, kept), 1))

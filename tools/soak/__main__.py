@@ -41,7 +41,7 @@ def soak(
     kills: int = option(0, "Kill the engine N times by SIGKILL, at random moments.", "N", min=0),
     seed: int | None = option(None, "Determines the rows and the moments of the kills; random by default.", "N", min=0),
     partitions: int = option(4, "Tasks that read a micro-batch, and partitions of its state.", "N", min=1),
-    cluster: engine_options.Cluster,
+    cluster: engine_options.ClusterOptions,
     env: engine_options.Env = None,
     work: Path | None = option(
         None,
@@ -64,7 +64,7 @@ def soak(
 
     Exits with 0 if every invariant holds, 1 if one is broken, 3 if fewer kills hit the query than asked for.
     """
-    where = engine_options.runtime_options(engine_options.Engines(env=env), cluster)
+    where = engine_options.runtime_options(engine_options.EngineOptions(env=env), cluster)
     if isinstance(where.storage, StorageUrl):
         raise typer.BadParameter("a soak reads its files itself: pass a folder, not a URL", param_hint="--storage")
     plan = plan_soak(

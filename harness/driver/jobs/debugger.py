@@ -41,7 +41,7 @@ class DebuggerFailed(Exception):
     """The JVM refuses a command, or does not answer."""
 
 
-class Method(NamedTuple):
+class DebuggedMethod(NamedTuple):
     owner: int
     id: int
     name: str
@@ -64,7 +64,7 @@ class Stop(NamedTuple):
 
     thread: int
     """The id of the thread, which is an object."""
-    method: Method
+    method: DebuggedMethod
 
 
 class _Reader:
@@ -114,7 +114,7 @@ class Debugger:
         self._sending = threading.Lock()
         self._last = 0
         self._waiting: Dict[int, queue.Queue[Tuple[int, bytes]]] = {}
-        self._methods: Dict[Tuple[int, int], Method] = {}
+        self._methods: Dict[Tuple[int, int], DebuggedMethod] = {}
         self._stops: queue.Queue[Stop] = queue.Queue()
         threading.Thread(target=self._receive, name="debugger", daemon=True).start()
 
@@ -127,7 +127,7 @@ class Debugger:
     def next_stop(self) -> Stop:
         return self._stops.get()
 
-    def methods(self, name: str) -> List[Method]:
+    def methods(self, name: str) -> List[DebuggedMethod]:
         """The methods that a class declares, which must be loaded; none of a class that is not."""
         classes = self._ask(1, 2, _text("L{};".format(name.replace(".", "/"))))
         methods = []
@@ -137,7 +137,9 @@ class Debugger:
             classes.take("I")
             declared = self._ask(2, 5, struct.pack(">Q", owner))
             for _ in range(declared.take("I")):
-                methods.append(Method(owner, declared.take("Q"), declared.text(), declared.text(), declared.take("I")))
+                methods.append(
+                    DebuggedMethod(owner, declared.take("Q"), declared.text(), declared.text(), declared.take("I"))
+                )
         return methods
 
     def stop_at(self, name: str, methods: Sequence[str]) -> int:
@@ -182,7 +184,7 @@ class Debugger:
     def string(self, text: str) -> JavaValue:
         return "L", self._ask(1, 11, _text(text)).take("Q")
 
-    def call(self, thread: int, this: Optional[int], method: Method, *arguments: JavaValue) -> JavaValue:
+    def call(self, thread: int, this: Optional[int], method: DebuggedMethod, *arguments: JavaValue) -> JavaValue:
         """Call a method in a stopped thread. ``this``: the object; None for a static method. Raises ``DebuggerFailed`` if it throws."""
         called = (
             struct.pack(">QQ", method.owner, thread)

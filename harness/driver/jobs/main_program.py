@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from ..session import session_class
 from . import jvm_methods
-from .debugger import NOTHING, NULL, Debugger, DebuggerFailed, JavaValue, Method, Stop
+from .debugger import NOTHING, NULL, DebuggedMethod, Debugger, DebuggerFailed, JavaValue, Stop
 from .program import OF_TABLES, EndedQuery, ProgramRun, ProgramSource, WithoutEnd, set_options
 
 DEBUGGER = "spark.conformance.debugger"
@@ -80,7 +80,7 @@ class _Stopped(NamedTuple):
     this: Any
     thread: Any
     arguments: List[Any]
-    method: Method
+    method: DebuggedMethod
 
     def field(self, name: str, default: Any = None) -> Any:
         return _field(self.this, name, default)
@@ -331,7 +331,7 @@ class _Holder:
         self._answering = threading.Lock()
         self._box_id: Optional[int] = None
         self._nothing = self._jvm.java.util.Collections.emptyList()
-        self._known: Dict[str, Method] = {}
+        self._known: Dict[str, DebuggedMethod] = {}
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]

@@ -13,7 +13,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import counted
 from conformance.language.shape import Key, MapOf, Record, Text
-from conformance.language.source import Entries, InvalidCase, Report, entries_of, read_yaml
+from conformance.language.source import Entries, InvalidCase, ProblemReport, entries_of, read_yaml
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes.containers.client import APIError, DockerClient, ImageNotFound
@@ -73,7 +73,7 @@ def configured(folder: Path) -> dict[str, str]:
     path = next((above / NAME for above in (folder, *folder.parents) if (above / NAME).is_file()), None)
     if path is None:
         return {}
-    report = Report(path)
+    report = ProblemReport(path)
     node = read_yaml(path, report)
     if node is not None and _CONFIGURATION.check(node, report):
         images = node.get("images") if isinstance(node, Entries) else None

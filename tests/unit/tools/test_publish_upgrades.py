@@ -13,7 +13,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.records import Cell, Footer, Header, Target
+from reports.results.records import Cell, Footer, Header, TargetRecord
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
@@ -54,7 +54,7 @@ def header(*cells: Cell) -> Header:
     return Header(
         suite="5" * 64,
         cases=(),
-        targets=tuple(Target(name=name, spark=name.removeprefix("spark-")) for name in NAMES),
+        targets=tuple(TargetRecord(name=name, spark=name.removeprefix("spark-")) for name in NAMES),
         started=STARTED,
         pairs=(NAMES,),
         cuts={one.case: (one.cut,) for one in cells if one.cut is not None},

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from conformance.cli import commands
-from conformance.cli.engine_options import Code, Engines, Settings, runtime_options
+from conformance.cli.engine_options import Code, EngineOptions, Settings, runtime_options
 from conformance.core.errors import WrongUsage
 
 
@@ -21,7 +21,7 @@ def project(tmp_path, monkeypatch):
 
 
 def folders(code):
-    found = runtime_options(Engines(), code=code).own_code
+    found = runtime_options(EngineOptions(), code=code).own_code
     return None if found is None else found.folders
 
 
@@ -51,11 +51,11 @@ def test_every_command_that_runs_cases_has_them(command):
 def test_the_project_counts_only_with_permission_and_says_so(project, capsys):
     (project / "pyproject.toml").write_text("[tool.conformance.conf]\nspark.sql.ansi.enabled = true\n")
     given = Settings(conf=["spark.x=1"])
-    assert runtime_options(Engines(), given, code=Code()).conf == {"spark.x": "1"}
+    assert runtime_options(EngineOptions(), given, code=Code()).conf == {"spark.x": "1"}
     assert (
         capsys.readouterr().err == "pyproject.toml: conf in [tool.conformance] need --allow-code, and were left out\n"
     )
-    allowed = runtime_options(Engines(), given, code=Code(allow_code=True))
+    allowed = runtime_options(EngineOptions(), given, code=Code(allow_code=True))
     assert allowed.conf == {"spark.sql.ansi.enabled": "true", "spark.x": "1"}
     assert capsys.readouterr().err == ""
 
@@ -63,4 +63,4 @@ def test_the_project_counts_only_with_permission_and_says_so(project, capsys):
 @pytest.mark.parametrize(("option", "value"), [("requirements", "job.txt"), ("package", ["all=a:b:1"])])
 def test_a_container_has_its_own_packages(project, option, value):
     with pytest.raises(typer.BadParameter, match="a container has its own engine"):
-        runtime_options(Engines(runtime="container"), code=Code(**{option: value}))
+        runtime_options(EngineOptions(runtime="container"), code=Code(**{option: value}))

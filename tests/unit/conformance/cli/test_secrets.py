@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.engine_options import Cluster, Engines, runtime_options
+from conformance.cli.engine_options import ClusterOptions, EngineOptions, runtime_options
 from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import shipped
 from harness.errors import HarnessError
-from harness.runtimes.cluster import Cluster as Master
+from harness.runtimes.cluster import ClusterOptions as Master
 from harness.runtimes.cluster import settings_of
 from tests.support.commands import answer_of
 
@@ -60,7 +60,7 @@ def test_results_of_others_show_no_secret_either(
 @pytest.mark.parametrize("name", ["CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"])
 def test_what_is_started_later_does_not_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, f"sc://host/;token={SECRET}")
-    runtime_options(Engines())
+    runtime_options(EngineOptions())
     assert name not in os.environ
 
 
@@ -78,17 +78,17 @@ def test_the_storage_may_come_from_the_environment(
 def test_settings_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "spark.properties"
     file.write_text(f"# ours\n\nspark.executor.memory 2g\nspark.hadoop.fs.s3a.secret.key = {SECRET}\nspark.a: b c\n")
-    options = runtime_options(Engines(), Cluster(conf=["spark.executor.memory=3g"], properties_file=file))
+    options = runtime_options(EngineOptions(), ClusterOptions(conf=["spark.executor.memory=3g"], properties_file=file))
     assert options.conf.pop("spark.hadoop.fs.s3a.secret.key") == SECRET
     assert options.conf == {"spark.executor.memory": "3g", "spark.a": "b c"}
     file.write_text(f"spark.a b\n{SECRET}\n")
     with pytest.raises(WrongUsage, match=":2: not a Spark setting; write one like") as found:
-        runtime_options(Engines(), Cluster(properties_file=file))
+        runtime_options(EngineOptions(), ClusterOptions(properties_file=file))
     assert SECRET not in str(found.value)
     with pytest.raises(WrongUsage, match="/dev/zero has more than 1,048,576 bytes"):
-        runtime_options(Engines(), Cluster(properties_file=Path("/dev/zero")))
+        runtime_options(EngineOptions(), ClusterOptions(properties_file=Path("/dev/zero")))
     with pytest.raises(WrongUsage, match=r"cannot read .*: No such file"):
-        runtime_options(Engines(), Cluster(properties_file=tmp_path / "gone"))
+        runtime_options(EngineOptions(), ClusterOptions(properties_file=tmp_path / "gone"))
 
 
 def test_errors_of_options_have_none() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError, StepSeen, Written
-from conformance.judging.checkpoint_verdict import Reference, Restarted, is_named, judge_crash, resumed_at
+from conformance.judging.checkpoint_verdict import Restarted, SinkReference, is_named, judge_crash, resumed_at
 from tests.support import observations
 from tests.support.observations import COLUMNS, step, window
 
@@ -24,7 +24,7 @@ def seen(*batches, **keys):
 
 
 def judged(before, observation, *more):
-    return judge_crash(Restarted(before, observation), [Reference(REFERENCE), *more])
+    return judge_crash(Restarted(before, observation), [SinkReference(REFERENCE), *more])
 
 
 def test_a_replay_with_the_same_rows_continues():
@@ -52,12 +52,12 @@ def test_a_query_that_stops_between_two_micro_batches_has_a_reference_of_its_own
     # The micro-batch without rows is left out at a restart, so its rows come with the next data.
     late = seen(batch(5, "b", "c"))
     assert judged({4: A}, late).outcome == "other rows"
-    verdict = judged({4: A}, late, Reference({4: A, 5: (*B, *C)}, frozenset({4})))
+    verdict = judged({4: A}, late, SinkReference({4: A, 5: (*B, *C)}, frozenset({4})))
     assert verdict.outcome == "resumed"
     assert verdict.why.startswith("as after a stop between two micro-batches: micro-batch 5: 2 rows added")
     # It says nothing of a crash before that point.
     assert (
-        judged({}, seen(batch(4, "a"), batch(5, "b", "c")), Reference({4: A, 5: (*B, *C)}, frozenset({4}))).outcome
+        judged({}, seen(batch(4, "a"), batch(5, "b", "c")), SinkReference({4: A, 5: (*B, *C)}, frozenset({4}))).outcome
         == "other rows"
     )
 
@@ -174,14 +174,14 @@ def test_why_is_one_line():
 
 @pytest.mark.parametrize(("first", "again"), [("a", "b"), ("b", "a")])
 def test_other_rows_are_other_rows_whichever_come_first(first, again):
-    verdict = judge_crash(Restarted({4: (f'["{first}"]',)}, seen(batch(4, again))), [Reference({4: A})])
+    verdict = judge_crash(Restarted({4: (f'["{first}"]',)}, seen(batch(4, again))), [SinkReference({4: A})])
     assert (verdict.outcome, verdict.batch) == ("other rows", 4)
 
 
 def test_of_several_restarts_the_last_says_how_the_query_ended():
     gone = failed("IllegalStateException", message="/checkpoint/offsets/4 is gone")
     restarted = Restarted({4: A}, seen(batch(6, "b")), seen(batch(7, "c"), error=gone))
-    assert judge_crash(restarted, [Reference(REFERENCE)]).error is gone
+    assert judge_crash(restarted, [SinkReference(REFERENCE)]).error is gone
 
 
 def in_the_sink(*written, error=None):
@@ -203,11 +203,11 @@ def in_the_sink(*written, error=None):
 )
 def test_in_a_sink_each_row_is_once(written, outcome, difference):
     restarts = seen(batch(5, "b")), in_the_sink(*written)  # the last of them found the sink as it is in the end
-    verdict = judge_crash(Restarted({}, *restarts, first=4), [Reference({4: A, 5: ('["b"]',)})])
+    verdict = judge_crash(Restarted({}, *restarts, first=4), [SinkReference({4: A, 5: ('["b"]',)})])
     assert (verdict.outcome, difference in verdict.difference) == (outcome, True)
 
 
 def test_a_sink_whose_rows_change_is_no_refusal():
     error = ErrorSeen(stage="read", classes=("RowsChanged",), message="micro-batch 4 had the rows")
-    verdict = judge_crash(Restarted({}, in_the_sink(error=error), first=4), [Reference({4: A})])
+    verdict = judge_crash(Restarted({}, in_the_sink(error=error), first=4), [SinkReference({4: A})])
     assert verdict.outcome == "other rows"

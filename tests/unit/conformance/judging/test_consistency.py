@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.core.case import Change, Restart, Step
+from conformance.core.case import Restart, RestartChange, Step
 from conformance.core.observation import Interrupted, StoredState
 from conformance.judging.finding import ReplayDiffers, WitnessesDisagree
 from conformance.judging.verdict import judge
@@ -66,7 +66,7 @@ def test_it_reads() -> None:
 
 def after_a_kill(*again: Any, **change: Any) -> tuple[str, ...]:
     """What is found where a micro-batch had given (12:00, 12:10, 3) to the sink before the engine was killed."""
-    restarted = Restart(how="kill", at="emitted", change=Change(**change))
+    restarted = Restart(how="kill", at="emitted", change=RestartChange(**change))
     killed = case(None).model_copy(update={"steps": (Step(number=1, action=restarted),)})
     before = Interrupted(id=4, rows=(window("12:00", "12:10", 3),))
     verdict = judge(killed, NEWEST, observed(step(1, *again, interrupted=before)))

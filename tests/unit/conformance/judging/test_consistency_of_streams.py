@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Add, Backlog, Case, Change, Partitioned, Restart, Step
+from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, RestartChange, Step
 from conformance.core.observation import BatchSeen, SourceRead
 from conformance.core.operations import Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema
@@ -74,7 +74,7 @@ def test_rows_on_a_stream_that_the_query_does_not_name_are_ignored() -> None:
 
 
 def test_each_query_reads_the_streams_it_names() -> None:
-    changed = Restart(how="graceful", change=Change(query=OTHER))
+    changed = Restart(how="graceful", change=RestartChange(query=OTHER))
     other = Add(streams={"other": ROWS})
     # `events` is read before the restart and `other` after it; what arrives later on `events` concerns no query.
     of = doing(ADD, changed, other, ADD)

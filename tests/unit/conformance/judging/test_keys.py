@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.core.case import Change, Mirror, Restart, Step
+from conformance.core.case import Mirror, Restart, RestartChange, Step
 from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import expects_nothing_yet
@@ -81,7 +81,7 @@ class TestRows:
         assert judged({"rows": [["12:00", "12:10", 2]]}, *batches, output_mode=mode).status == "violates"
 
     def test_complete_mode_of_the_query_that_runs_in_the_step(self) -> None:
-        restart = Restart(how="graceful", change=Change(output_mode="complete"))
+        restart = Restart(how="graceful", change=RestartChange(output_mode="complete"))
         rows = expect(rows=[["12:00", "12:10", 2]])
         of = case(None, rows).model_copy(update={"steps": (Step(number=1, action=restart), case(None, rows).steps[1])})
         seen = step(2, batch(0, window("12:00", "12:10", 1)), batch(1, window("12:00", "12:10", 2)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import Catalogue
-from conformance.language.source import Node, Report, read_yaml
+from conformance.language.source import Node, ProblemReport, read_yaml
 
 HERE = Path(__file__).parent
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted((HERE / "valid").glob("*.yaml"))]
@@ -20,7 +20,7 @@ CATALOGUE = Catalogue(HERE, behaviours={"late-predicate": {}}, statements={}, sp
 
 
 def plain(path: Path) -> Any:
-    node: Node | None = read_yaml(path, Report(path))
+    node: Node | None = read_yaml(path, ProblemReport(path))
     assert node is not None
     return node.plain()
 

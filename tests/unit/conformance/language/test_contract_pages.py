@@ -11,7 +11,7 @@ from conformance.judging.verdict import Status
 from conformance.language.catalogue import DESCRIPTIONS
 from conformance.language.json_schema import json_schema
 from conformance.language.reader import read_any
-from conformance.language.source import Report, read_yaml
+from conformance.language.source import ProblemReport, read_yaml
 from conformance.language.version_differences import DIFFERS
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -128,5 +128,5 @@ def test_the_entries_of_versions_that_differ_are_read(tmp_path):
     for number, entries in enumerate((whole.removeprefix("differs:\n"), one)):
         file = tmp_path / f"{number}.yaml"
         file.write_text(entries, encoding="utf-8")
-        report = Report(file)
+        report = ProblemReport(file)
         assert DIFFERS.check(read_yaml(file, report), report), report.problems

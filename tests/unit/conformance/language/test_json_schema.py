@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from conformance.core import case as models
 from conformance.language.case_file import CASE
 from conformance.language.json_schema import ADDRESS, json_schema, rendered
-from conformance.language.source import Node, Report, read_yaml
+from conformance.language.source import Node, ProblemReport, read_yaml
 from conformance.policies.case import PolicyCase, PolicyExpectation
 from conformance.suite.discovery import shipped
 from tests.support.effort import sample
@@ -25,7 +25,7 @@ VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
 def as_an_editor_sees_it(path: Path) -> Any:
     """The content with keys as text, as the YAML language server has it; None if it is not YAML."""
-    node: Node | None = read_yaml(path, Report(path))
+    node: Node | None = read_yaml(path, ProblemReport(path))
     return None if node is None else text_keys(node.plain())
 
 
@@ -154,7 +154,7 @@ def test_a_restart_changes_what_the_model_can_hold() -> None:
     steps = defined("definitions", "step")["oneOf"]
     restart = next(step for step in steps if "restart" in step["properties"])["properties"]["restart"]
     change = restart["anyOf"][1]["properties"]["change"]
-    assert set(change["properties"]) == aliases(models.Change)
+    assert set(change["properties"]) == aliases(models.RestartChange)
 
 
 def test_operations_and_actions_are_alternatives_with_a_description() -> None:

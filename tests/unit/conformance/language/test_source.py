@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.language.source import MAX_BYTES, Entries, Items, Node, Report, Scalar, read_yaml, resolve
+from conformance.language.source import MAX_BYTES, Entries, Items, Node, ProblemReport, Scalar, read_yaml, resolve
 
 HERE = Path(__file__).parent
 
@@ -54,7 +54,7 @@ def test_not_a_number_is_one() -> None:
 
 
 def read(path: Path) -> tuple[Node | None, list[str]]:
-    report = Report(path)
+    report = ProblemReport(path)
     node = read_yaml(path, report)
     return node, [f"{problem.line}:{problem.column}: {problem.message}" for problem in report.problems]
 

@@ -11,7 +11,7 @@ from conformance.cli.job_options import SampleFiles
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
 from conformance.own_job.job_run import write_job
-from conformance.own_job.program import Program, as_records, is_program, queries, survey
+from conformance.own_job.program import NamedProgram, as_records, is_program, queries, survey
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.runner.resources import EngineUse
 from harness.engine.engine import EngineDied, EngineNeeds, EngineSilent
@@ -20,7 +20,7 @@ from harness.runtimes.own_code import OwnCode
 from harness.scheduling.kept_engines import KeptEngines
 from tests.support.miniature.two_versions import OLD
 
-JOB = Program("job.py", ("--day", "1"))
+JOB = NamedProgram("job.py", ("--day", "1"))
 ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
 CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` binary")
 TABLE = SourceSeen(name="sales", format="delta", ddl=None)
@@ -76,7 +76,7 @@ def files(tmp_path: Path):
 
 @pytest.fixture
 def surveyed():
-    def run(files: SampleFiles, *answers: ProgramSeen | Exception, job: Program = JOB):
+    def run(files: SampleFiles, *answers: ProgramSeen | Exception, job: NamedProgram = JOB):
         engine = Engine([*answers])
 
         class Runtime:
@@ -107,15 +107,15 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
     (tmp_path / "jobs" / "job.py").write_text("")
     monkeypatch.chdir(tmp_path)
     code = OwnCode.at([tmp_path])
-    program, whole = Program.named("jobs/job.py", ["x"], code)
-    assert (program, whole.folders) == (Program("jobs/job.py", ("x",)), (tmp_path, tmp_path / "jobs"))
-    elsewhere, _ = Program.named("jobs/job.py", [], OwnCode(()))
+    program, whole = NamedProgram.named("jobs/job.py", ["x"], code)
+    assert (program, whole.folders) == (NamedProgram("jobs/job.py", ("x",)), (tmp_path, tmp_path / "jobs"))
+    elsewhere, _ = NamedProgram.named("jobs/job.py", [], OwnCode(()))
     assert elsewhere.path == "job.py"
-    assert Program.named("jobs.job", [], code) == (Program("jobs.job"), code)
+    assert NamedProgram.named("jobs.job", [], code) == (NamedProgram("jobs.job"), code)
     with pytest.raises(WrongUsage, match=r"there is no file jobs/gone\.py"):
-        Program.named("jobs/gone.py", [], code)
+        NamedProgram.named("jobs/gone.py", [], code)
     with pytest.raises(WrongUsage, match=r"'jobs\.gone' is not a function, .* nor a module in .*: is --code missing\?"):
-        Program.named("jobs.gone", [], code)
+        NamedProgram.named("jobs.gone", [], code)
 
 
 def test_a_program_that_says_all_columns_is_asked_once(surveyed, files) -> None:
@@ -126,7 +126,7 @@ def test_a_program_that_says_all_columns_is_asked_once(surveyed, files) -> None:
 def test_an_engine_that_holds_a_main_method_is_left_to_its_cases(surveyed, files) -> None:
     whole = seen(ORDERS, queries=(query("orders"),))
     # `surveyed` takes the engine again, which the kept engines give only for these needs.
-    assert surveyed(files(), whole, job=Program("acme.Main", is_class=True)) == (whole, [{}])
+    assert surveyed(files(), whole, job=NamedProgram("acme.Main", is_class=True)) == (whole, [{}])
 
 
 def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:

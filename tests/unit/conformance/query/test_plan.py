@@ -6,15 +6,15 @@ import pytest
 
 from conformance.query.reading import (
     PHYSICAL_PLAN,
-    Aggregation,
-    Deduplication,
-    Join,
-    Limit,
     Operator,
-    StateFunction,
-    Union,
-    Watermark,
-    Window,
+    QueryAggregation,
+    QueryDeduplication,
+    QueryJoin,
+    QueryLimit,
+    QueryStateFunction,
+    QueryUnion,
+    QueryWatermark,
+    QueryWindow,
     physical_plan,
     read_calls,
     read_plan,
@@ -38,29 +38,35 @@ JOIN = f"""
 PHYSICAL = "== Physical Plan =="
 
 
-TUMBLING_OR_SLIDING = Window(None, "", None, None, 0, (), filtered=False)
-SESSION = Window("session", "", None, None, 0, (), filtered=False)
-WINDOWED = Aggregation(("window#50-T300000ms", "user#3"), (TUMBLING_OR_SLIDING,))
-SHOWN, CLICKED = Watermark(None, "shown_at", "5 minutes"), Watermark(None, "clicked_at", "5 minutes")
+TUMBLING_OR_SLIDING = QueryWindow(None, "", None, None, 0, (), filtered=False)
+SESSION = QueryWindow("session", "", None, None, 0, (), filtered=False)
+WINDOWED = QueryAggregation(("window#50-T300000ms", "user#3"), (TUMBLING_OR_SLIDING,))
+SHOWN, CLICKED = QueryWatermark(None, "shown_at", "5 minutes"), QueryWatermark(None, "clicked_at", "5 minutes")
 
 
 @pytest.mark.parametrize(
     ("plan", "operators"),
     [
         (AGGREGATION, [WINDOWED]),
-        (AGGREGATION.replace("window#50-T300000ms, user", "user"), [Aggregation(("user#3",))]),
-        (JOIN, [SHOWN, CLICKED, Join("leftOuter", "")]),
-        (JOIN.replace("LeftOuter", "Inner"), [SHOWN, CLICKED, Join("inner", "")]),
-        (JOIN.replace("clicked_ad#8", "LeftSemi#8"), [SHOWN, CLICKED, Join("leftOuter", "")]),
-        ("BroadcastHashJoin [a#1], [b#2], LeftAnti, BuildRight, false\n", [Join("leftAnti", "", stateful=False)]),
-        (f"StreamingDeduplicateWithinWatermark [user#1], {STATE}, 0, 1\n", [Deduplication((), within_watermark=True)]),
+        (AGGREGATION.replace("window#50-T300000ms, user", "user"), [QueryAggregation(("user#3",))]),
+        (JOIN, [SHOWN, CLICKED, QueryJoin("leftOuter", "")]),
+        (JOIN.replace("LeftOuter", "Inner"), [SHOWN, CLICKED, QueryJoin("inner", "")]),
+        (JOIN.replace("clicked_ad#8", "LeftSemi#8"), [SHOWN, CLICKED, QueryJoin("leftOuter", "")]),
+        ("BroadcastHashJoin [a#1], [b#2], LeftAnti, BuildRight, false\n", [QueryJoin("leftAnti", "", stateful=False)]),
+        (
+            f"StreamingDeduplicateWithinWatermark [user#1], {STATE}, 0, 1\n",
+            [QueryDeduplication((), within_watermark=True)],
+        ),
         (
             f"+- SessionWindowStateStoreSave [user#1], session_window#2, {STATE}\n",
-            [Aggregation(("user#1",), (SESSION,))],
+            [QueryAggregation(("user#1",), (SESSION,))],
         ),
-        (f"TransformWithStateInPandas f(t#1), [user#1], {STATE}\n", [StateFunction("TransformWithStateInPandas", "")]),
-        ("Union\n:- *(1) Project [t#1]\n+- *(2) Project [t#2]\n", [Union()]),
-        ("StreamingGlobalLimit 2, state info\n+- StreamingLocalLimit 2\n", [Limit()]),
+        (
+            f"TransformWithStateInPandas f(t#1), [user#1], {STATE}\n",
+            [QueryStateFunction("TransformWithStateInPandas", "")],
+        ),
+        ("Union\n:- *(1) Project [t#1]\n+- *(2) Project [t#2]\n", [QueryUnion()]),
+        ("StreamingGlobalLimit 2, state info\n+- StreamingLocalLimit 2\n", [QueryLimit()]),
         ("*(1) Project [Union#1, StateStoreSave AS x#1]\n", []),
     ],
 )
@@ -84,7 +90,7 @@ def test_a_plan_is_a_tree() -> None:
     ],
 )
 def test_the_column_of_a_watermark_with_and_without_the_id_of_4_1(line: str, column: str, delay: str) -> None:
-    assert read_plan(f"{PHYSICAL_PLAN}\n{line}\n").watermarks == (Watermark(None, column, delay),)
+    assert read_plan(f"{PHYSICAL_PLAN}\n{line}\n").watermarks == (QueryWatermark(None, column, delay),)
 
 
 ANALYZED = """== Parsed Logical Plan ==
@@ -116,4 +122,4 @@ def test_calls_are_those_of_the_analysed_plan_with_their_place():
 def test_an_operator_whose_input_is_marked_as_missing_is_read():
     """Spark marks the operators of functions in Python so, because their plan does not show all that they take."""
     plan = f"{PHYSICAL}\n!FlatMapGroupsInPandasWithState f(k#5L)#10, [k#5L], 2, Append, EventTimeTimeout, 17, 0\n"
-    assert read_plan(plan).operators == (StateFunction("FlatMapGroupsInPandasWithState", "", times_out=True),)
+    assert read_plan(plan).operators == (QueryStateFunction("FlatMapGroupsInPandasWithState", "", times_out=True),)

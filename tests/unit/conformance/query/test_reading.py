@@ -11,17 +11,17 @@ from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.query import read_query
 from conformance.query.reading import (
-    Aggregation,
-    Deduplication,
-    Join,
-    Limit,
+    QueryAggregation,
+    QueryDeduplication,
+    QueryJoin,
+    QueryLimit,
     QueryReading,
-    Source,
-    StateFunction,
+    QuerySource,
+    QueryStateFunction,
+    QueryUnion,
+    QueryWatermark,
+    QueryWindow,
     StreamColumn,
-    Union,
-    Watermark,
-    Window,
 )
 
 STREAMS = {
@@ -30,7 +30,7 @@ STREAMS = {
 }
 MINUTE = 60_000_000
 EVENT_TIME = (StreamColumn("orders", "event_time"),)
-TEN_MINUTES = Window("tumbling", "event_time", 10 * MINUTE, 10 * MINUTE, 0, EVENT_TIME, filtered=False)
+TEN_MINUTES = QueryWindow("tumbling", "event_time", 10 * MINUTE, 10 * MINUTE, 0, EVENT_TIME, filtered=False)
 
 
 def read(*operations: dict[str, Any]) -> QueryReading:
@@ -45,7 +45,7 @@ def grouped(*keys: str, agg: str = "count(*) AS n") -> dict[str, Any]:
     return {"groupBy": list(keys), "agg": [agg]}
 
 
-def window(*operations: dict[str, Any]) -> Window:
+def window(*operations: dict[str, Any]) -> QueryWindow:
     """The window of the last of the operations."""
     return read(*operations).windows[-1]
 
@@ -58,23 +58,23 @@ class TestWindows:
             ("WINDOW( `event_time`,'10 minutes' ) AS w", TEN_MINUTES),
             (
                 "window(event_time, '10 minutes', '5 minutes')",
-                Window("sliding", "event_time", 10 * MINUTE, 5 * MINUTE, 0, EVENT_TIME, filtered=False),
+                QueryWindow("sliding", "event_time", 10 * MINUTE, 5 * MINUTE, 0, EVENT_TIME, filtered=False),
             ),
             (
                 "window(event_time, '10 minutes', '10 minutes', '2 minutes')",
-                Window("tumbling", "event_time", 10 * MINUTE, 10 * MINUTE, 2 * MINUTE, EVENT_TIME, filtered=False),
+                QueryWindow("tumbling", "event_time", 10 * MINUTE, 10 * MINUTE, 2 * MINUTE, EVENT_TIME, filtered=False),
             ),
             (
                 "session_window(event_time, '5 minutes')",
-                Window("session", "event_time", 5 * MINUTE, None, 0, EVENT_TIME, filtered=False),
+                QueryWindow("session", "event_time", 5 * MINUTE, None, 0, EVENT_TIME, filtered=False),
             ),
             (
                 "session_window(event_time, CASE WHEN amount = 1 THEN '1 minute' END)",
-                Window("session", "event_time", None, None, 0, EVENT_TIME, filtered=False),
+                QueryWindow("session", "event_time", None, None, 0, EVENT_TIME, filtered=False),
             ),
         ],
     )
-    def test_kind_and_lengths(self, call: str, expected: Window) -> None:
+    def test_kind_and_lengths(self, call: str, expected: QueryWindow) -> None:
         found = window(grouped(call))
         assert replace(found, time=found.time.strip("`")) == expected
 
@@ -117,7 +117,7 @@ class TestWindows:
     def test_a_window_that_was_made_earlier_is_a_key(self) -> None:
         found = read({"select": ["window(event_time, '10 minutes') AS slot"]}, grouped("slot"))
         assert found.windows == (TEN_MINUTES,)
-        assert found.aggregations == (Aggregation(("slot",), (TEN_MINUTES,)),)
+        assert found.aggregations == (QueryAggregation(("slot",), (TEN_MINUTES,)),)
 
     def test_a_window_of_windows_is_of_no_stream(self) -> None:
         found = read(grouped("window(event_time, '5 minutes')"), grouped("window(window, '10 minutes')"))
@@ -131,23 +131,23 @@ class TestHolding:
         assert TEN_MINUTES.holding(10 * MINUTE - 1) == ((0, 10 * MINUTE),)
 
     def test_sliding_earliest_first(self) -> None:
-        sliding = Window("sliding", "t", 10 * MINUTE, 4 * MINUTE, 0, (), filtered=False)
+        sliding = QueryWindow("sliding", "t", 10 * MINUTE, 4 * MINUTE, 0, (), filtered=False)
         starts = [start // MINUTE for start, _ in sliding.holding(13 * MINUTE) or ()]
         assert starts == [4, 8, 12]
         assert [start // MINUTE for start, _ in sliding.holding(14 * MINUTE) or ()] == [8, 12]
 
     def test_a_slide_longer_than_the_window_leaves_gaps(self) -> None:
-        gaps = Window("sliding", "t", 2 * MINUTE, 10 * MINUTE, 0, (), filtered=False)
+        gaps = QueryWindow("sliding", "t", 2 * MINUTE, 10 * MINUTE, 0, (), filtered=False)
         assert gaps.holding(11 * MINUTE) == ((10 * MINUTE, 12 * MINUTE),)
         assert gaps.holding(13 * MINUTE) == ()
 
     def test_a_start(self) -> None:
-        shifted = Window("tumbling", "t", 10 * MINUTE, 10 * MINUTE, 2 * MINUTE, (), filtered=False)
+        shifted = QueryWindow("tumbling", "t", 10 * MINUTE, 10 * MINUTE, 2 * MINUTE, (), filtered=False)
         assert shifted.holding(5 * MINUTE) == ((2 * MINUTE, 12 * MINUTE),)
 
     def test_what_is_not_known(self) -> None:
-        session = Window("session", "t", 10 * MINUTE, None, 0, (), filtered=False)
-        many = Window("sliding", "t", 86_400_000_000, 1000, 0, (), filtered=False)
+        session = QueryWindow("session", "t", 10 * MINUTE, None, 0, (), filtered=False)
+        many = QueryWindow("sliding", "t", 86_400_000_000, 1000, 0, (), filtered=False)
         assert session.holding(MINUTE) is None
         assert many.holding(MINUTE) is None
         assert TEN_MINUTES.holding(-1) is None
@@ -164,23 +164,23 @@ class TestOperators:
             {"limit": 1},
         )
         assert found.operators == (
-            Source("orders"),
-            Watermark("orders", "event_time", "10 minutes"),
-            Source("clicks", "web"),
-            Watermark("clicks", "event_time", "1 hour"),
-            Join("inner", "a = b"),
-            Deduplication(("id",), within_watermark=True),
-            StateFunction("transformWithState", "number_rows"),
-            Source("orders"),
-            Union(),
-            Limit(),
+            QuerySource("orders"),
+            QueryWatermark("orders", "event_time", "10 minutes"),
+            QuerySource("clicks", "web"),
+            QueryWatermark("clicks", "event_time", "1 hour"),
+            QueryJoin("inner", "a = b"),
+            QueryDeduplication(("id",), within_watermark=True),
+            QueryStateFunction("transformWithState", "number_rows"),
+            QuerySource("orders"),
+            QueryUnion(),
+            QueryLimit(),
         )
         assert len(found.stateful) == 3
         assert found.unread == ()
 
     def test_a_watermark_above_an_operator_that_keeps_state_is_on_no_stream(self) -> None:
         found = read(grouped("event_time"), {"withWatermark": ["event_time", "1 minute"]})
-        assert found.watermarks == (Watermark(None, "event_time", "1 minute"),)
+        assert found.watermarks == (QueryWatermark(None, "event_time", "1 minute"),)
 
     def test_functions_whatever_their_case(self) -> None:
         found = read({"where": "Length(id) > 1"}, grouped("window(event_time, '1 hour')", agg="FIRST(id) AS first_id"))
@@ -198,9 +198,9 @@ class TestSql:
             "GROUP BY window(event_time, '10 minutes')"
         )
         assert found.uses_sql
-        assert found.watermarks == (Watermark("orders", "event_time", "INTERVAL 10 MINUTES"),)
+        assert found.watermarks == (QueryWatermark("orders", "event_time", "INTERVAL 10 MINUTES"),)
         assert found.windows == (TEN_MINUTES,)
-        assert found.aggregations == (Aggregation(("window(event_time, '10 minutes')",), (TEN_MINUTES,)),)
+        assert found.aggregations == (QueryAggregation(("window(event_time, '10 minutes')",), (TEN_MINUTES,)),)
 
     def test_the_column_that_a_watermark_clause_adds_is_computed(self) -> None:
         found = sql(
@@ -233,7 +233,7 @@ class TestSql:
     )
     def test_joins(self, join: str, kind: str) -> None:
         found = sql(f"SELECT v.id FROM v {join} c ON v.id = c.id", c=[{"from": "clicks"}])
-        assert found.joins == (Join(kind, "v.id = c.id"),)  # type: ignore[arg-type]
+        assert found.joins == (QueryJoin(kind, "v.id = c.id"),)  # type: ignore[arg-type]
 
     def test_a_join_with_a_table_keeps_no_state(self) -> None:
         found = sql("SELECT event_time FROM v JOIN (VALUES ('a')) AS t(known) ON id = known")
@@ -243,15 +243,15 @@ class TestSql:
     @pytest.mark.parametrize(
         ("statement", "kinds"),
         [
-            ("SELECT DISTINCT id FROM v", [Source, Aggregation]),
-            ("SELECT max(amount) FROM v", [Source, Aggregation]),
-            ("SELECT max(amount) OVER (PARTITION BY id) FROM v", [Source]),
-            ("SELECT id FROM v UNION ALL SELECT id FROM v", [Source, Union]),
-            ("SELECT id FROM v UNION SELECT id FROM v", [Source, Union, Aggregation]),
-            ("SELECT id FROM v EXCEPT SELECT id FROM v", [Source, Join, Aggregation]),
-            ("SELECT id FROM v WHERE id IN (SELECT id FROM v)", [Source, Join]),
-            ("WITH c AS (SELECT id FROM v LIMIT 2) SELECT id FROM c", [Source, Limit]),
-            ("SELECT id FROM VALUES (1) AS t(id)", [Source]),
+            ("SELECT DISTINCT id FROM v", [QuerySource, QueryAggregation]),
+            ("SELECT max(amount) FROM v", [QuerySource, QueryAggregation]),
+            ("SELECT max(amount) OVER (PARTITION BY id) FROM v", [QuerySource]),
+            ("SELECT id FROM v UNION ALL SELECT id FROM v", [QuerySource, QueryUnion]),
+            ("SELECT id FROM v UNION SELECT id FROM v", [QuerySource, QueryUnion, QueryAggregation]),
+            ("SELECT id FROM v EXCEPT SELECT id FROM v", [QuerySource, QueryJoin, QueryAggregation]),
+            ("SELECT id FROM v WHERE id IN (SELECT id FROM v)", [QuerySource, QueryJoin]),
+            ("WITH c AS (SELECT id FROM v LIMIT 2) SELECT id FROM c", [QuerySource, QueryLimit]),
+            ("SELECT id FROM VALUES (1) AS t(id)", [QuerySource]),
         ],
     )
     def test_operators(self, statement: str, kinds: list[type]) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from conformance.core.observation import OwnCodeError
 from conformance.language.reader import case_from
-from conformance.language.source import Report, read_yaml
+from conformance.language.source import ProblemReport, read_yaml
 from conformance.own_job.case_run import run_on
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, NoObservation, cells_of, observation_in, observe
 from conformance.runner.execution import Engines, run_cells
-from conformance.runner.resources import Interrupted
+from conformance.runner.resources import RunInterrupted
 from conformance.suite import discovery
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import Limits
@@ -158,7 +158,7 @@ def nothing_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: MiniatureRuntime(tmp_path))
 
     def run(steps: int = 3, **keys: object):
-        written = {**read_yaml(WINDOWS, Report(WINDOWS)).plain(), **keys}
+        written = {**read_yaml(WINDOWS, ProblemReport(WINDOWS)).plain(), **keys}
         written["steps"] = [{"add": step["add"]} for step in written["steps"]][:steps]
         with Engines(RuntimeOptions(), Limits(jobs=1, step_timeout=60)) as engines:
             return run_on(engines, case_from(written, "mine"), SPARK_359).verdict
@@ -219,7 +219,7 @@ def test_an_interruption_of_a_single_case_ends_its_engine_and_says_so(tmp_path, 
     monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: runtime)
     (case,) = discovery.load([WINDOWS]).cases
     with pytest.raises(
-        Interrupted, match=r"^interrupted: 1 of 1 answers are missing; no engine is left running$"
+        RunInterrupted, match=r"^interrupted: 1 of 1 answers are missing; no engine is left running$"
     ) as end:
         observe(case, SPARK_359, RuntimeOptions(), Interrupting())
     assert end.value.exit_code == 130

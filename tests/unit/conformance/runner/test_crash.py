@@ -20,7 +20,7 @@ from conformance.runner.crash import (
     plan_crashes,
     run_crashes,
 )
-from conformance.runner.resources import Interrupted, OptionsClash
+from conformance.runner.resources import OptionsClash, RunInterrupted
 from harness.engine.engine import EngineDied, TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
 from harness.errors import HarnessError
@@ -397,7 +397,7 @@ def test_what_was_judged_before_an_interruption_is_kept(tmp_path, engines):
                 raise KeyboardInterrupt
 
     engines(CrashEngine(), CrashEngine())
-    with pytest.raises(Interrupted, match=r"crashes\.jsonl\.part has 4 images"):
+    with pytest.raises(RunInterrupted, match=r"crashes\.jsonl\.part has 4 images"):
         run_crashes(plan(tmp_path, THREE), Interrupting())
     assert len(CrashRecords.read(tmp_path / "crashes.jsonl.part").records) == 4
     assert not (tmp_path / "crashes.jsonl").exists()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from conformance.runner.cases import JudgeCases, cells_of
-from conformance.runner.execution import DuplicateCell, Plan, run_cells
+from conformance.runner.execution import CellPlan, DuplicateCell, run_cells
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling import answer_cache
 from harness.scheduling.answer_cache import AnswerCache, answer_key, question_digest
@@ -66,7 +66,7 @@ def test_a_second_cell_of_a_key_is_an_error(tmp_path):
     cells = cells_of([case, other], [SPARK_359])
     limits = Limits(jobs=1, step_timeout=60.0)
     with pytest.raises(DuplicateCell, match=r"^mine on spark-3\.5\.9 is planned twice$"):
-        Plan(cells, RuntimeOptions(), limits)
+        CellPlan(cells, RuntimeOptions(), limits)
     runtime, seen = MiniatureRuntime(tmp_path, "right"), Recorder()
     with pytest.raises(DuplicateCell):
         run_cells((), JudgeCases(), runtime, limits, display=seen, sink=seen, later=Later(cells))

@@ -17,11 +17,11 @@ from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
 from reports.results.evidence import answers_policies
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, Target
+from reports.results.records import Cell, Header, TargetRecord
 from reports.results.writing import ResultsWriter
 from reports.terminal import matrix
 
-SPARK = Target(name="spark-3.5.9", spark="3.5.9")
+SPARK = TargetRecord(name="spark-3.5.9", spark="3.5.9")
 POLICY = "title: x\npolicy: {{stream-time: {{grace: 1}}}}\ntrace: [{{event: 5, expect: {{watermark: {watermark}}}}}]\n"
 CASE = "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
 
@@ -110,4 +110,4 @@ def test_a_case_that_applies_to_no_column_stays_with_its_family(tmp_path: Path) 
 
 def test_only_what_is_no_spark_answers_policies() -> None:
     assert answers_policies(MODEL)
-    assert not answers_policies(Target(name="spark-3.5.9", spark="3.5.9", runtime="model"))
+    assert not answers_policies(TargetRecord(name="spark-3.5.9", spark="3.5.9", runtime="model"))

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.runner.project import Project, own_job
+from conformance.runner.project import ProjectSettings, own_job
 from harness.runtimes.own_code import JarPackage
 
 WHOLE = """
@@ -37,7 +37,7 @@ def root(tmp_path):
 
 def read(root, text):
     (root / "pyproject.toml").write_text(text)
-    return Project.read(root / "my" / "cases")
+    return ProjectSettings.read(root / "my" / "cases")
 
 
 def test_it_is_found_upward(root):
@@ -58,7 +58,7 @@ def test_it_is_found_upward(root):
 def test_a_project_without_the_table_or_the_file_says_nothing(root):
     assert read(root, "[project]\nname = 'x'\n").needs_permission() == ()
     (root / "pyproject.toml").unlink()
-    assert Project.read(root / "jobs").file is None
+    assert ProjectSettings.read(root / "jobs").file is None
 
 
 def test_what_a_pull_request_writes_there_runs_nothing_without_permission(root):
@@ -145,7 +145,7 @@ def test_a_file_without_an_end_is_not_read_whole(root):
     (root / "pyproject.toml").touch()
     os.truncate(root / "pyproject.toml", 5 << 30)
     with pytest.raises(WrongUsage, match="has more than 1,000,000 bytes"):
-        Project.read(root)
+        ProjectSettings.read(root)
 
 
 @pytest.mark.parametrize("text", ["tool = 1", "tool = []", "[[tool]]\nconformance = 1"])

@@ -22,7 +22,7 @@ from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.records import Header, Target
+from reports.results.records import Header, TargetRecord
 from reports.results.status import exit_code_of
 from reports.results.writing import ResultsWriter
 from reports.terminal.upgrades import show, summary
@@ -192,7 +192,7 @@ def results_of(tmp_path, seen, finish=True):
     header = Header(
         suite="5" * 64,
         cases=(),
-        targets=tuple(Target(name=target.name, spark=str(target.version)) for target in (OLD, NEW)),
+        targets=tuple(TargetRecord(name=target.name, spark=str(target.version)) for target in (OLD, NEW)),
         started="2026-01-02T03:04:05Z",
         pairs=((OLD.name, NEW.name),),
         cuts={"mine": (2,)},

@@ -7,7 +7,7 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.query import read_query
-from conformance.query.reading import Aggregation, Deduplication, Join
+from conformance.query.reading import QueryAggregation, QueryDeduplication, QueryJoin
 from conformance.suite.features import (
     FEATURES,
     STATEFUL,
@@ -43,7 +43,7 @@ IN_SQL = {case.id: case for case in CASES.values() if any(operation.name == "sql
 
 def test_what_sql_does_with_state_is_a_feature() -> None:
     """21 of these cases had none of these features, and passed as unrelated to ``--uses``."""
-    kinds = Aggregation | Join | Deduplication
+    kinds = QueryAggregation | QueryJoin | QueryDeduplication
     readings = {id: read_query(case.query, case.streams) for id, case in IN_SQL.items()}
     keeping = [id for id, of in readings.items() if any(isinstance(operator, kinds) for operator in of.operators)]
     assert len(keeping) > 25

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Add, Advance, Backlog, Case, Change, Idle, KafkaSource, Partitioned, Restart, Step
+from conformance.core.case import (
+    Add,
+    Advance,
+    Backlog,
+    Case,
+    Idle,
+    KafkaSource,
+    Partitioned,
+    Restart,
+    RestartChange,
+    Step,
+)
 from conformance.core.observation import BatchSeen, SourceRead, TopicRead
 from conformance.core.operations import From, Pipeline, read_pipeline
 from conformance.core.spark_types import parse_schema
@@ -201,7 +212,7 @@ def test_a_split_is_seen_before_the_next_engine_continues() -> None:
 
 def test_a_stream_that_a_query_does_not_read_waits_for_one_that_does() -> None:
     only_a = reads("a")
-    changed = Restart(how="graceful", change=Change(query=BOTH))
+    changed = Restart(how="graceful", change=RestartChange(query=BOTH))
     asked = case_of(add("a", "b"), changed, add("a"), query=only_a)
     of_a = moves(0, "a", of=("a",))
     check_alignment(asked, steps([of_a], [moves(1, "b")], [moves(2, "a")]))
@@ -242,7 +253,9 @@ def named(stream: str, name: str | None) -> Pipeline:
 def test_a_source_with_a_new_name_is_read_from_the_beginning(
     before: str | None, after: str, read: list[BatchSeen]
 ) -> None:
-    asked = case_of(add("a"), Restart(how="graceful", change=Change(query=named("a", after))), query=named("a", before))
+    asked = case_of(
+        add("a"), Restart(how="graceful", change=RestartChange(query=named("a", after))), query=named("a", before)
+    )
     check_alignment(asked, steps([moves(0, "a", of=("a",))], read))
     with pytest.raises(MisalignedBatches):
         check_alignment(asked, steps([moves(0, "a", of=("a",))], [] if read else [moves(1, "a", of=("a",))]))
@@ -252,8 +265,8 @@ def test_a_source_that_returns_under_its_name_may_read_from_either_place() -> No
     without, whole = named("b", "refunds"), named("a", "orders")
     asked = case_of(
         add("a"),
-        Restart(how="graceful", change=Change(query=without)),
-        Restart(how="graceful", change=Change(query=whole)),
+        Restart(how="graceful", change=RestartChange(query=without)),
+        Restart(how="graceful", change=RestartChange(query=whole)),
         query=whole,
     )
     for returned in ([], [moves(1, "a", of=("a",))]):

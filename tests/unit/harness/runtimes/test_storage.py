@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from conformance.cli.engine_options import Cluster, Engines, runtime_options
+from conformance.cli.engine_options import ClusterOptions, EngineOptions, runtime_options
 from conformance.core.versions import SparkVersion
 from harness.runtimes.cluster import StorageUrl, parse_storage
 from harness.targets.targets import tuning
@@ -39,15 +39,17 @@ def test_what_holds_of_a_disk_only_is_left_out_elsewhere(version):
 
 
 def test_machines_of_a_cluster_may_share_a_url():
-    wished = runtime_options(Engines(), Cluster(master="spark://elsewhere:7077", storage="hdfs://host/tests"))
+    wished = runtime_options(
+        EngineOptions(), ClusterOptions(master="spark://elsewhere:7077", storage="hdfs://host/tests")
+    )
     assert wished.storage == StorageUrl("hdfs://host/tests")
 
 
 def test_containers_have_a_volume_of_their_own():
     with pytest.raises(typer.BadParameter, match="its own volume"):
-        runtime_options(Engines(runtime="container"), Cluster(storage="hdfs://host/tests"))
+        runtime_options(EngineOptions(runtime="container"), ClusterOptions(storage="hdfs://host/tests"))
 
 
 def test_other_machines_need_one():
     with pytest.raises(typer.BadParameter, match="a folder that all of them share, or a URL"):
-        runtime_options(Engines(), connect="sc://elsewhere:15002")
+        runtime_options(EngineOptions(), connect="sc://elsewhere:15002")

@@ -13,13 +13,13 @@ from conformance.core.versions import VersionRange
 from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import gate
 from reports.results.published import UPGRADES, published, published_results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
 from tests.support.observations import case, expect
 from tests.unit.reports.analysis.test_gate import gate as run_gate
 from tests.unit.tools.test_publish_upgrades import QUERY
 
-OLD, NEW = (Target(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0"))
+OLD, NEW = (TargetRecord(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0"))
 GONE = ErrorSeen(stage="run", classes=("Incompatible",), message="no")
 
 

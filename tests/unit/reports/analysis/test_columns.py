@@ -30,7 +30,7 @@ from reports.html.addresses import InAFolder
 from reports.html.pages import renderings
 from reports.results.published import published_results
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, TargetRecord
 from tests.support.observations import batch, failed, observed, step
 from tests.support.runs import case_named, written
 
@@ -60,7 +60,9 @@ def make(tmp_path: Path) -> Make:
         **more: object,
     ) -> Path:
         run = Results.read(written(tmp_path / "run", targets=("spark-4.3.0",), **more))  # type: ignore[arg-type]
-        target = Target(name=label, spark="4.3.0", java="17", os="Linux", runtime="container", image_digest=digest)
+        target = TargetRecord(
+            name=label, spark="4.3.0", java="17", os="Linux", runtime="container", image_digest=digest
+        )
         ours = replace(
             run,
             header=run.header.model_copy(update={"targets": (target,)}),

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.query.reading import PHYSICAL_PLAN, QueryReading, Watermark, read_plan
+from conformance.query.reading import PHYSICAL_PLAN, QueryReading, QueryWatermark, read_plan
 from conformance.suite.features import features
 from reports.analysis.change import changes
 from reports.analysis.job_relevance import KnownOfJob, Published, concerned
@@ -79,7 +79,7 @@ def test_a_watermark_on_a_window_or_a_nested_field_concerns_no_job_with_another(
     uses = frozenset({*features(case), "window aggregation"})
 
     def on(column: str) -> QueryReading:
-        return QueryReading((Watermark(None, column, "10 minutes"),))
+        return QueryReading((QueryWatermark(None, column, "10 minutes"),))
 
     assert [*concerned([case], uses, {}, on("order_time"))] == []
     if watermark is not None:

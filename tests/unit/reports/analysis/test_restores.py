@@ -15,7 +15,14 @@ import pytest
 from conformance.core.case import Case, Restart, Step
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.query import read_query
-from conformance.query.reading import Aggregation, Deduplication, Join, JoinKind, Stateful, StateFunction
+from conformance.query.reading import (
+    JoinKind,
+    QueryAggregation,
+    QueryDeduplication,
+    QueryJoin,
+    QueryStateFunction,
+    StatefulOperator,
+)
 from conformance.suite import discovery
 from harness.targets import targets
 from reports.results.published import patch_results, published_results
@@ -51,15 +58,15 @@ def operators(case: Case) -> frozenset[str]:
     return frozenset(f"{name}{store}" for name in kinds(case))
 
 
-def kind(operator: Stateful) -> str:
+def kind(operator: StatefulOperator) -> str:
     match operator:
-        case Join():
+        case QueryJoin():
             return f"{operator.kind} join"
-        case Deduplication():
+        case QueryDeduplication():
             return "deduplication within the watermark" if operator.within_watermark else "deduplication"
-        case StateFunction():
+        case QueryStateFunction():
             return operator.operation
-        case Aggregation():
+        case QueryAggregation():
             windows = {window.kind for window in operator.windows}
             if "session" in windows:
                 return "session aggregation"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reports.analysis.change import since, turns
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -19,9 +19,9 @@ def told(before: str, after: str, old: str | None, new: str | None, label: str |
         a.cell(a.CASE, f"spark-{version}", a.LOST if ranges else a.CALM, entries)
         for version, ranges in ((before, old), (after, new))
     ]
-    targets = [Target(name=f"spark-{version}", spark=version) for version in (before, after)]
+    targets = [TargetRecord(name=f"spark-{version}", spark=version) for version in (before, after)]
     if label is not None:
-        targets[1] = Target(name=label, spark=after)
+        targets[1] = TargetRecord(name=label, spark=after)
     return str(since(cells[0], targets[0], cells[1], targets[1]))
 
 
@@ -49,9 +49,9 @@ def test_another_build_is_named_as_it_is() -> None:
 
 def test_where_the_behaviour_turns() -> None:
     answers = {"3.3.4": a.CALM, "3.4.4": a.CALM, "3.5.9": a.BROKEN, "4.0.5": a.LOST, "4.1.4": a.LOST, "4.2.1": a.CALM}
-    targets = [Target(name=f"spark-{version}", spark=version) for version in answers]
+    targets = [TargetRecord(name=f"spark-{version}", spark=version) for version in answers]
     cells = [a.cell(a.CASE, f"spark-{version}", answer) for version, answer in answers.items()]
-    found = list(turns([None, *cells], [Target(name="absent", spark="3.2.4"), *targets]))
+    found = list(turns([None, *cells], [TargetRecord(name="absent", spark="3.2.4"), *targets]))
     # 3.5.9 shows nothing, so 4.0.5 is compared with 3.4.4.
     assert [(turn.place, turn.before[1].spark, turn.after[1].spark) for turn in found] == [
         (4, "3.4.4", "4.0.5"),

@@ -10,7 +10,7 @@ from conformance.core.versions import SparkVersion, VersionRange
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults
 from reports.results.evidence import contradiction_in, contradiction_with
-from reports.results.records import Cell, Run, Target
+from reports.results.records import Cell, Run, TargetRecord
 from tests.support.cells import handoff_cell
 from tests.support.observations import batch, observed, step, window
 from tests.support.runs import case_named, cell
@@ -21,9 +21,9 @@ OPEN = ("violates", "flaky", "broken", "not-run", "not-applicable")
 ONE = observed(step(1, batch(0, window("12:00", "12:10", 1), watermark=5), watermark=7))
 TWO = observed(step(1, batch(0, window("12:00", "12:10", 2), watermark=5), watermark=7))
 TARGETS = {
-    TARGET: Target(name=TARGET, spark="3.5.9"),
-    "a-target": Target(name="a-target", spark="3.5.9"),
-    MODEL: Target(name=MODEL, spark=MODEL, runtime=MODEL),
+    TARGET: TargetRecord(name=TARGET, spark="3.5.9"),
+    "a-target": TargetRecord(name="a-target", spark="3.5.9"),
+    MODEL: TargetRecord(name=MODEL, spark=MODEL, runtime=MODEL),
 }
 WITHOUT_INSTANTS = ONE.digest(instants=False)
 

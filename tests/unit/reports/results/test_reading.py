@@ -16,7 +16,7 @@ from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results, together
-from reports.results.records import Cell, Target, json_schema
+from reports.results.records import Cell, TargetRecord, json_schema
 from reports.results.status import MARKS
 from reports.results.writing import ResultsWriter
 from tests.support.observations import NEWEST, batch, observed, step, window
@@ -89,7 +89,7 @@ def test_the_writer_takes_each_announced_cell_once(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="not a cell of this run"):
             writer.write(cell("b", "spark-3.5.9"))
         with pytest.raises(ValueError, match="not a target of this run"):
-            writer.introduce(Target(name="spark-9", spark="9"))
+            writer.introduce(TargetRecord(name="spark-9", spark="9"))
 
 
 def test_threads_may_share_a_writer(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_threads_may_share_a_writer(tmp_path: Path) -> None:
 
 
 def test_a_target_is_what_its_engine_says_it_is(tmp_path: Path) -> None:
-    met = Target(name="spark-3.5.9", spark="3.5.9-vendor-1", java="17.0.1", python="3.11.2", os="Linux")
+    met = TargetRecord(name="spark-3.5.9", spark="3.5.9-vendor-1", java="17.0.1", python="3.11.2", os="Linux")
     with ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",))) as writer:
         writer.introduce(met)
         writer.write(cell("a", "spark-3.5.9"))

@@ -17,7 +17,7 @@ from reports.results.records import (
     Cell,
     DocumentedDifference,
     Header,
-    Target,
+    TargetRecord,
     handoff_name,
     json_schema,
 )
@@ -30,7 +30,12 @@ SEEN = observed(step(1, batch(0, window("12:00", "12:10", 1))))
 
 
 def head(**keys: Any) -> Header:
-    about = {"suite": "5" * 64, "cases": ("a",), "targets": (Target(name=OLD, spark="3.5.9"),), "started": STARTED}
+    about = {
+        "suite": "5" * 64,
+        "cases": ("a",),
+        "targets": (TargetRecord(name=OLD, spark="3.5.9"),),
+        "started": STARTED,
+    }
     return Header(**{**about, **keys})
 
 
@@ -42,32 +47,32 @@ def refused(**keys: Any) -> str:
 
 class TestTarget:
     def test_a_release(self) -> None:
-        one = Target(name=OLD, spark="3.5.9")
+        one = TargetRecord(name=OLD, spark="3.5.9")
         assert (one.title, str(one.version), one.apache, one.met) == ("3.5.9", "3.5.9", True, False)
         assert one.runtime == "local"
 
     @pytest.mark.parametrize(("name", "spark"), [("ours", "3.5.9"), ("a", "3.5.9"), ("spark-4.0.0", "3.5.9")])
     def test_another_build_is_not_apaches(self, name, spark) -> None:
-        assert not Target(name=name, spark=spark).apache
+        assert not TargetRecord(name=name, spark=spark).apache
 
     def test_a_label_is_the_title(self) -> None:
-        assert Target(name="ours", spark="3.5.9").title == "ours"
+        assert TargetRecord(name="ours", spark="3.5.9").title == "ours"
 
     def test_without_a_spark_version(self) -> None:
-        assert Target(name="model", spark="model").version is None
+        assert TargetRecord(name="model", spark="model").version is None
 
     @pytest.mark.parametrize("field", ["java", "python", "scala", "os", "image_digest"])
     def test_an_engine_that_introduced_itself(self, field) -> None:
-        assert Target(name=OLD, spark="3.5.9", **{field: "x"}).met
+        assert TargetRecord(name=OLD, spark="3.5.9", **{field: "x"}).met
 
     @pytest.mark.parametrize("field", ["image", "master"])
     def test_what_is_known_before_does_not_count_as_an_introduction(self, field) -> None:
-        assert not Target(name=OLD, spark="3.5.9", **{field: "x"}).met
+        assert not TargetRecord(name=OLD, spark="3.5.9", **{field: "x"}).met
 
     @pytest.mark.parametrize("name", ["a\nb", "a\x1b[1m", "a\x7f", "\u202eb"])
     def test_a_name_is_one_line_of_text(self, name) -> None:
         with pytest.raises(ValidationError, match="must be text on one line, without control characters"):
-            Target(name=name, spark="3.5.9")
+            TargetRecord(name=name, spark="3.5.9")
 
 
 class TestHeader:
@@ -94,7 +99,7 @@ class TestHeader:
         [
             ({"cases": ("a", "b", "a")}, "has a twice"),
             ({"cases": ("a", "b", "b")}, "has b twice"),
-            ({"targets": (Target(name=OLD, spark="3.5.9"),) * 2}, f"has {OLD} twice"),
+            ({"targets": (TargetRecord(name=OLD, spark="3.5.9"),) * 2}, f"has {OLD} twice"),
             ({"pairs": ((OLD, NEW), (OLD, NEW))}, "twice"),
             ({"cuts": {"a": (2, 2)}}, "has 2 twice"),
         ],
@@ -104,7 +109,7 @@ class TestHeader:
 
     def test_the_number_of_cells_is_limited(self, monkeypatch) -> None:
         monkeypatch.setattr(records, "MOST_CELLS", 9)
-        targets = tuple(Target(name=name, spark="3.5.9") for name in "xyz")
+        targets = tuple(TargetRecord(name=name, spark="3.5.9") for name in "xyz")
         assert len(head(cases=("a", "b", "c"), targets=targets).expected_cells()) == 9
         pairs = ((OLD, NEW), (NEW, OLD))
         full = {"cases": ("a",), "targets": targets, "pairs": pairs, "cuts": {"a": (2, 3), "b": (4,)}}

@@ -10,17 +10,17 @@ import pytest
 
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results, together
-from reports.results.records import Footer, Header, Target
+from reports.results.records import Footer, Header, TargetRecord
 from tests.support.cells import handoff_cell
 from tests.support.runs import FINISHED, STARTED, cell, header, written
 
 OLD, NEW = "spark-3.5.9", "spark-4.3.0"
-MET = Target(name=OLD, spark="3.5.9", java="17")
+MET = TargetRecord(name=OLD, spark="3.5.9", java="17")
 
 
-def run(*cases: str, target: Target | None = None, paths: tuple[str, ...] = (), **keys: Any) -> Results:
+def run(*cases: str, target: TargetRecord | None = None, paths: tuple[str, ...] = (), **keys: Any) -> Results:
     """A run of one target, without a file."""
-    target = target or Target(name=OLD, spark="3.5.9")
+    target = target or TargetRecord(name=OLD, spark="3.5.9")
     of = header(cases, ()).model_copy(update={"targets": (target,), **keys})
     cells = tuple(cell(case, OLD).model_copy(update={"target": target.name}) for case in cases)
     return Results(of, cells, Footer(counts={}, finished=FINISHED), tuple(map(Path, paths)))
@@ -90,7 +90,7 @@ def test_results_without_a_cell_say_nothing(paths: tuple[str, ...]) -> None:
 
 
 def test_cells_that_no_run_has_are_missing() -> None:
-    new = run("b", target=Target(name=NEW, spark="4.3.0"))
+    new = run("b", target=TargetRecord(name=NEW, spark="4.3.0"))
     with pytest.raises(UnusableResults, match="without a result") as caught:
         together([run("a"), new])
     assert f"2 cells (a on {NEW}, b on {OLD})" in caught.value.problem

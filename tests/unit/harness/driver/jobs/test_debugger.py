@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import pytest
 
-from harness.driver.jobs.debugger import NULL, Debugger, DebuggerFailed, Method, Stop
+from harness.driver.jobs.debugger import NULL, DebuggedMethod, Debugger, DebuggerFailed, Stop
 
 T = TypeVar("T")
-START = Method(7, 8, "start", "(Ljava/lang/String;J[I)Ljava/lang/Object;", 1)
+START = DebuggedMethod(7, 8, "start", "(Ljava/lang/String;J[I)Ljava/lang/Object;", 1)
 
 
 class Peer:
@@ -147,7 +147,7 @@ def test_a_class_that_is_not_loaded_has_no_methods() -> None:
 
 
 def test_a_static_method_is_called_of_its_class() -> None:
-    method = Method(7, 9, "of", "(Z)Z", 9)
+    method = DebuggedMethod(7, 9, "of", "(Z)Z", 9)
     with _asking(lambda debugger: debugger.call(5, None, method, ("Z", 1))) as (peer, result):
         asked = peer.answer((3, 3), struct.pack(">BBBQ", ord("Z"), 0, ord("L"), 0))
         assert asked == struct.pack(">QQQIBbI", 7, 5, 9, 1, ord("Z"), 1, 1)

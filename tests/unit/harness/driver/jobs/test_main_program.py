@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.jobs import jvm_methods, main_program
-from harness.driver.jobs.debugger import NOTHING, NULL, Debugger, DebuggerFailed, Method, Stop
+from harness.driver.jobs.debugger import NOTHING, NULL, DebuggedMethod, Debugger, DebuggerFailed, Stop
 from harness.driver.jobs.jvm_methods import NotCallable
 from harness.driver.jobs.program import ProgramSource, WithoutEnd
 
@@ -117,7 +117,7 @@ class Jvm(Debugger):
         owner = PY4J if name.startswith("py4j") else [*METHODS].index(name) if name in self.declared else None
         found = self.declared.get(name, {})
         numbers = enumerate(found.items())
-        return [Method(owner, number, *self._split(each, returns), 1) for number, (each, returns) in numbers]
+        return [DebuggedMethod(owner, number, *self._split(each, returns), 1) for number, (each, returns) in numbers]
 
     @staticmethod
     def _split(name, returns):
