@@ -24,9 +24,8 @@ from conformance.judging.checkpoint_verdict import (
     VersionPair,
     documented_outcome,
     judge_upgrade,
-    no_handoff,
+    no_checkpoint,
 )
-from conformance.judging.checkpoint_verdict import not_applicable as outside_of
 from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import as_documented, judge, no_answer, not_applicable
 from conformance.suite import discovery
@@ -116,7 +115,7 @@ def upgrade_again(cell: Cell, case: Case) -> Cell | None:
     Where only the status was kept, it is too little if the case has changed, or documents something else.
     """
     pair, handoff = pair_of(cell.pair), _handoff(cell, case)
-    if (outside := outside_of(handoff, pair)) is not None:
+    if (outside := no_checkpoint(handoff, pair)) is not None:
         return Cell.of(case, cell.target, outside, origin=cell.origin)
     same = cell.case_digest == case.digest
     if cell.observation is None:
@@ -165,7 +164,8 @@ def _upgrade(cell: Cell, case: Case) -> Cell:
     again = upgrade_again(cell, case)
     if again is not None:
         return again
-    verdict = no_handoff(_handoff(cell, case), pair_of(cell.pair), "not-run", NOT_KEPT)
+    pair = pair_of(cell.pair)
+    verdict = no_answer(case, pair.to, "not-run", NOT_KEPT, origin=pair.origin, cut=cell.cut)
     return Cell.of(case, cell.target, verdict, origin=cell.origin)
 
 

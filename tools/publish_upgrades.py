@@ -20,7 +20,8 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, handoffs, no_handoff, not_applicable
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, handoffs, no_checkpoint
+from conformance.judging.verdict import no_answer
 from conformance.suite import discovery
 from reports.results.checkpoint_status import colour_of
 from reports.results.errors import CellKey
@@ -130,7 +131,9 @@ def slim(cell: Cell) -> Cell:
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> Cell:
     pair = pair_of(names)
     handoff = CheckpointHandoff(case, cut)
-    verdict = not_applicable(handoff, pair) or no_handoff(handoff, pair, "not-run", "no published run covers it")
+    verdict = no_checkpoint(handoff, pair) or no_answer(
+        case, pair.to, "not-run", "no published run covers it", origin=pair.origin, cut=cut
+    )
     return Cell.of(case, names[1], verdict, origin=names[0])
 
 

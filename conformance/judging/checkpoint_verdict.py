@@ -27,7 +27,6 @@ from conformance.judging.consistency import behaviour
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import StaleEntry
 from conformance.judging.verdict import (
-    NoAnswer,
     Outcome,
     Verdict,
     another_refusal,
@@ -49,6 +48,9 @@ RowsByBatch: TypeAlias = Mapping[int, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class CheckpointVerdict:
+    """What a query did with one checkpoint, compared with another run of it: no case says what to expect, so that it has an outcome and no
+    status, unlike the ``Verdict`` on a cell."""
+
     outcome: Outcome
     error: ErrorSeen | None = None
     difference: str = ""
@@ -284,15 +286,12 @@ def handoffs(cases: Iterable[Case], *, each: bool = False) -> tuple[CheckpointHa
     return tuple(CheckpointHandoff(case, cut) for case in cases if case.keeps_state for cut in cuts(case, each=each))
 
 
-def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> Verdict | None:
+def no_checkpoint(handoff: CheckpointHandoff, pair: VersionPair) -> Verdict | None:
     """The verdict if one version writes no checkpoint or the case is not about one of them; None if the cell needs to run."""
     reason = _why_not_applicable(handoff, pair)
-    return no_handoff(handoff, pair, "not-applicable", reason) if reason is not None else None
-
-
-def no_handoff(handoff: CheckpointHandoff, pair: VersionPair, status: NoAnswer, reason: str) -> Verdict:
-    """Make the verdict on a checkpoint that was not handed over, or without an answer."""
-    return no_answer(handoff.case, pair.to, status, reason, origin=pair.origin, cut=handoff.cut)
+    if reason is None:
+        return None
+    return no_answer(handoff.case, pair.to, "not-applicable", reason, origin=pair.origin, cut=handoff.cut)
 
 
 def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | None:
@@ -315,9 +314,10 @@ def judge_upgrade(
     Never raises for what an engine did. ``with_workaround``: the same with the setting that the case documents as the workaround.
     """
     case = handoff.case
-    if (verdict := not_applicable(handoff, pair)) is not None:
+    if (verdict := no_checkpoint(handoff, pair)) is not None:
         return verdict
-    broken = replace(no_handoff(handoff, pair, "broken", ""), behaviour=behaviour(case, observation))
+    broken = no_answer(case, pair.to, "broken", "", origin=pair.origin, cut=handoff.cut)
+    broken = replace(broken, behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(broken, notes=(incoherent,))
     try:

@@ -14,9 +14,6 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from conformance.policies.trace import MIN, ClockUnit
 
-MAX = 2**63 - 1
-"""``Long.MAX_VALUE``: the watermark of an input that has ended."""
-
 
 class InvalidParameter(ValueError):
     def __init__(self, policy: str, parameter: str, value: object, allowed: str) -> None:

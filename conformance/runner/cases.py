@@ -13,8 +13,7 @@ from conformance.core.case import Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
-from conformance.judging.checkpoint_verdict import not_applicable as no_checkpoint
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade, no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import NoAnswer, Verdict, combine, judge, no_answer, not_applicable
 from conformance.policies.case import PolicyCase

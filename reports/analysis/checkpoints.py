@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import VersionPair, documented_outcome, handoffs, not_applicable
+from conformance.judging.checkpoint_verdict import VersionPair, documented_outcome, handoffs, no_checkpoint
 from conformance.judging.finding import described
 from conformance.judging.verdict import Outcome, Status, as_documented
 from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
@@ -115,7 +115,7 @@ def _documented(cases: Iterable[Case], before: TargetRecord, after: TargetRecord
     pair = VersionPair(before.version, after.version)
     for handoff in handoffs([case for case in cases if case.upgrades]):
         entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
-        if entry is not None and not_applicable(handoff, pair) is None:
+        if entry is not None and no_checkpoint(handoff, pair) is None:
             outcome = documented_outcome(handoff, pair)
             yield DocumentedCheckpoint(handoff.case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
 

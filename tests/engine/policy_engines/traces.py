@@ -8,10 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
-from conformance.policies.rules import MAX
 from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from tests.engine.policy_engines.running import PolicyEngine
 
+MAX = 2**63 - 1
+"""``Long.MAX_VALUE``, as ``MIN`` is the least."""
 SMALL = st.integers(-50, 500)
 EXTREME = st.one_of(
     SMALL,

@@ -12,8 +12,7 @@ from conformance.cli.engine_options import ClusterOptions, EngineOptions, runtim
 from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import shipped
 from harness.errors import HarnessError
-from harness.runtimes.cluster import ClusterOptions as Master
-from harness.runtimes.cluster import settings_of
+from harness.runtimes.cluster import Cluster, settings_of
 from tests.support.commands import answer_of
 
 SECRET = "hunter2hunter2"
@@ -95,7 +94,7 @@ def test_errors_of_options_have_none() -> None:
     with pytest.raises(WrongUsage, match="is not a Spark setting") as setting:
         settings_of([f"my.password={SECRET}"])
     with pytest.raises(WrongUsage, match="is not a master URL") as master:
-        Master.parse(f"http://user:{SECRET}@host")
+        Cluster.parse(f"http://user:{SECRET}@host")
     with pytest.raises(HarnessError, match="cannot connect to the master") as unreachable:
-        Master.parse(f"spark://user:{SECRET}@localhost:1").check()
+        Cluster.parse(f"spark://user:{SECRET}@localhost:1").check()
     assert [SECRET in str(error.value) for error in (setting, master, unreachable)] == [False] * 3

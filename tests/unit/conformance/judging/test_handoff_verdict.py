@@ -16,7 +16,7 @@ from conformance.judging.checkpoint_verdict import (
     cuts,
     handoffs,
     judge_upgrade,
-    not_applicable,
+    no_checkpoint,
 )
 from conformance.judging.verdict import Verdict
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
@@ -127,7 +127,7 @@ def test_an_error_of_the_resuming_version_is_kept_and_one_before_is_not() -> Non
 
 def test_cases_about_other_versions_and_without_a_checkpoint_are_not_applicable() -> None:
     def reason(of: Case, cut: int = 2) -> str | None:
-        found = not_applicable(CheckpointHandoff(of, cut), PAIR)
+        found = no_checkpoint(CheckpointHandoff(of, cut), PAIR)
         assert found is None or found.status == "not-applicable"
         return None if found is None else found.notes[0]
 

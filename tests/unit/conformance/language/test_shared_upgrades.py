@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import VersionPair, handoffs, not_applicable
+from conformance.judging.checkpoint_verdict import VersionPair, handoffs, no_checkpoint
 from conformance.language import InvalidCase
 from conformance.suite import discovery
 from tests.support.whole_suite import whole_suite
@@ -108,7 +108,7 @@ def test_every_case_that_the_suite_names_leaves_such_a_checkpoint() -> None:
     outer = {
         handoff.case.id
         for handoff in handoffs(case for case in whole_suite().cases if not case.topics)
-        if not_applicable(handoff, pair) is None
+        if no_checkpoint(handoff, pair) is None
         and any(OUTER.search(f"{operation.wire()}") for operation in handoff.case.operations())
     }
     assert set(entry["cases"]) == outer
