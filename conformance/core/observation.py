@@ -331,10 +331,6 @@ class Observation(FrozenRecord):
         """The mistake in the author's code that ended the case, if one did."""
         return self.error.own_code if self.error is not None else None
 
-    def emits_rows(self, first: int = 1) -> bool:
-        """Say whether a micro-batch emitted a row, from the step of this number on."""
-        return any(batch.rows for step in self.steps if step.number >= first for batch in step.batches)
-
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         return step.columns or self.columns
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from conformance.checkpoints.state_difference import StateDifference, state_differences
 from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
 from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
@@ -66,6 +67,21 @@ class CheckpointVerdict:
         """Why the outcome is what it is: the first difference, the first line of the error, or the reason for no answer."""
         message = self.error.first_line if self.error is not None else ""
         return self.difference or message or self.reason
+
+    @property
+    def differences(self) -> tuple[StateDifference, ...]:
+        """The columns of the state for which the checkpoint was refused; empty if it was not, or for another reason."""
+        return state_differences(self.error.message) if self.error is not None else ()
+
+
+def alike(verdicts: Mapping[int, CheckpointVerdict]) -> dict[tuple[int, ...], CheckpointVerdict]:
+    """Put steps together before which checkpoints have the same outcome, error and reason, with the verdict on the first of them."""
+    groups: dict[tuple[Outcome | None, tuple[str, ...]], list[int]] = {}
+    for cut, verdict in verdicts.items():
+        error = (verdict.error.title,) if verdict.error is not None else (verdict.reason,)
+        outcome = None if verdict.fails_anyway else verdict.outcome  # ways to fail are alike where it fails anyway
+        groups.setdefault((outcome, (*error, *map(str, verdict.differences))), []).append(cut)
+    return {tuple(steps): verdicts[steps[0]] for steps in groups.values()}
 
 
 def resumed_at(

@@ -65,6 +65,11 @@ class CellAnswer:
         """Says why there is no answer; None if there is one."""
         return self.run.failure if self.run is not None else self.unsupported
 
+    def emits_rows(self, first: int = 1) -> bool:
+        """Whether a micro-batch emitted a row, from the step of this number on."""
+        steps = self.observation.steps if self.observation is not None else ()
+        return any(batch.rows for step in steps if step.number >= first for batch in step.batches)
+
     def as_far_as(self, case: Case) -> CellAnswer:
         """The answer without what happened after the last step of this case."""
         task = replace(self.task, case=case)
@@ -185,7 +190,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     seen, other = written.observation, after.observation
     if seen is None or seen.own_code_error is not None:
         return ()
-    if not seen.emits_rows() and (other is None or not other.emits_rows()):
+    if not written.emits_rows() and not after.emits_rows():
         return ()
     kept = written.run.kept if written.run is not None else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
@@ -205,7 +210,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     ends = {
         (verdict.outcome, verdict.error.title if verdict.error is not None else "")
         for cut, verdict in verdicts.items()
-        if verdict.error is not None or seen.emits_rows(cut)
+        if verdict.error is not None or written.emits_rows(cut)
     }
     if not cells and len(ends) > 1:
         cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
@@ -221,12 +226,13 @@ def can_be_stressed(run: JobRun) -> bool:
     """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
     if len({answer.task.target for answer in run.wholes}) < 2:
         return False
-    seen, other = (run.on(target).observation for target in (run.before, run.after))
+    before, after = run.on(run.before), run.on(run.after)
+    seen, other = before.observation, after.observation
     return (
         seen is not None
         and other is not None
         and seen.own_code_error is other.own_code_error is None
-        and (seen.emits_rows() or other.emits_rows())
+        and (before.emits_rows() or after.emits_rows())
         and (seen.error is None or other.error is None)
     )
 

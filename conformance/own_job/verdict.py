@@ -10,12 +10,12 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from conformance.checkpoints.state_difference import right_rows_prove, state_differences
+from conformance.checkpoints.state_difference import right_rows_prove
 from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, alike, resumed_at
 from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, has_behaviour
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
@@ -175,11 +175,11 @@ def judge_job(run: JobRun) -> JobVerdict:
     plans = {target: text for target, answered in ((a, seen), (b, other)) if (text := _plan(answered))}
     planned_by, plan = next(iter(plans.items()), (None, ""))
     not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
-    emitted = any(observation is not None and observation.emits_rows() for observation in (seen, other))
+    emitted = before.emits_rows() or after.emits_rows()
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
-    not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     change = _change(*wholes, digests=digests)
+    not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=change is not None)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
@@ -271,48 +271,34 @@ def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tu
         if verdict.reason != NO_ROWS_AFTER:
             verdicts.setdefault(setting, {})[cut] = verdict
 
-    def of_group(group: Handoffs) -> Iterator[TriedWorkaround]:
-        differences = state_differences(group.verdict.error.message) if group.verdict.error is not None else ()
+    def tried(steps: tuple[int, ...], verdict: CheckpointVerdict) -> Iterator[TriedWorkaround]:
         for (key, value), by_cut in verdicts.items():
-            if of_steps := tuple(by_cut[cut] for cut in group.steps if cut in by_cut):
-                proves = right_rows_prove(key, differences)
+            if of_steps := tuple(by_cut[cut] for cut in steps if cut in by_cut):
+                proves = right_rows_prove(key, verdict.differences)
                 yield TriedWorkaround(f"{key}={value}", of_steps, reads_other_bytes=not proves)
 
-    groups = grouped(map(judged, run.resumed(run.after).values()))
-    return tuple(replace(group, tried=tuple(of_group(group))) for group in groups)
+    together = alike(dict(map(judged, run.resumed(run.after).values())))
+    if len(together) > 1:
+        together = {steps: verdict for steps, verdict in together.items() if verdict.reason != NO_ROWS_AFTER}
+    groups = (Handoffs(steps, verdict, tuple(tried(steps, verdict))) for steps, verdict in together.items())
+    return tuple(sorted(groups, key=lambda group: severity(group.verdict)))
 
 
 def _resumed(
     case: Case, cut: int, before: CellAnswer, after: CellAnswer, whole: Observation | None
 ) -> CheckpointVerdict:
     """The verdict on one checkpoint; without rows after it there is nothing that would tell."""
+    emitted = before.emits_rows(cut)
     for answer in (before, after):
         seen = answer.observation
         reason = answer.lacking if seen is None else why_incoherent(case, seen)
         if reason is not None:
             return resumed_at(cut, None, reason=reason)
-    restarted = before.observation
-    verdict = resumed_at(cut, after.observation, restarted, whole=whole)
-    if verdict.outcome == "resumed" and restarted is not None and not restarted.emits_rows(cut):
-        return resumed_at(cut, None, reason=NO_ROWS_AFTER)
-    return verdict
+    verdict = resumed_at(cut, after.observation, before.observation, whole=whole)
+    return resumed_at(cut, None, reason=NO_ROWS_AFTER) if verdict.outcome == "resumed" and not emitted else verdict
 
 
 NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
-
-
-def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
-    """Handoffs with the same outcome, error and reason together, worst first; those without rows after them only if alone."""
-    groups: dict[tuple[CheckpointOutcome | None, tuple[str, ...]], list[tuple[int, CheckpointVerdict]]] = {}
-    for cut, verdict in handoffs:
-        differences = () if verdict.error is None else tuple(map(str, state_differences(verdict.error.message)))
-        about = (verdict.error.title, *differences) if verdict.error is not None else (verdict.reason,)
-        outcome = None if verdict.fails_anyway else verdict.outcome  # ways to fail are alike where it fails anyway
-        groups.setdefault((outcome, about), []).append((cut, verdict))
-    if len(groups) > 1:
-        groups.pop(("no answer", (NO_ROWS_AFTER,)), None)
-    together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
-    return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
 
 def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool, different: bool) -> JobAnswer:

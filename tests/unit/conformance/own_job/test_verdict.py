@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import starmap
 from pathlib import Path
 
 import pytest
 
 from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointVerdict
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, alike
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
 from conformance.own_job.records import record
@@ -18,9 +19,9 @@ from conformance.own_job.statements import NOT_FIXED, statements, stress_stateme
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
+    Handoffs,
     Stress,
     combined_exit_code,
-    grouped,
     judge_job,
 )
 from conformance.query.reading import PHYSICAL_PLAN
@@ -29,6 +30,7 @@ from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob
 from reports.html.dossier import write_verdict
+from reports.results.checkpoint_status import severity
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window
 
@@ -37,16 +39,17 @@ GONE, LOST = (ErrorSeen(stage="run", classes=(name,), message="it is gone") for 
 
 def test_the_worst_comes_first_and_the_same_verdicts_together() -> None:
     resumed, refused = CheckpointVerdict("resumed"), CheckpointVerdict("refused", GONE)
-    found = [
-        (2, resumed),
-        (3, refused),
-        (4, CheckpointVerdict("other rows", difference="step 4")),
-        (5, refused),
-        (6, CheckpointVerdict("refused", GONE, fails_anyway=True)),
-        (7, CheckpointVerdict("no answer", reason="the engine was lost")),
-        (8, CheckpointVerdict("refused", LOST)),
-    ]
-    assert [(group.verdict.outcome, group.verdict.fails_anyway, group.steps) for group in grouped(found)] == [
+    verdicts = {
+        2: resumed,
+        3: refused,
+        4: CheckpointVerdict("other rows", difference="step 4"),
+        5: refused,
+        6: CheckpointVerdict("refused", GONE, fails_anyway=True),
+        7: CheckpointVerdict("no answer", reason="the engine was lost"),
+        8: CheckpointVerdict("refused", LOST),
+    }
+    handoffs = sorted(starmap(Handoffs, alike(verdicts).items()), key=lambda group: severity(group.verdict))
+    assert [(group.verdict.outcome, group.verdict.fails_anyway, group.steps) for group in handoffs] == [
         ("refused", False, (3, 5)),
         ("refused", False, (8,)),
         ("other rows", False, (4,)),
