@@ -74,7 +74,7 @@ class CheckpointVerdict:
         return state_differences(self.error.message) if self.error is not None else ()
 
 
-def alike(verdicts: Mapping[int, CheckpointVerdict]) -> dict[tuple[int, ...], CheckpointVerdict]:
+def with_same_reason(verdicts: Mapping[int, CheckpointVerdict]) -> dict[tuple[int, ...], CheckpointVerdict]:
     """Put steps together before which checkpoints have the same outcome, error and reason, with the verdict on the first of them."""
     groups: dict[tuple[Outcome | None, tuple[str, ...]], list[int]] = {}
     for cut, verdict in verdicts.items():

@@ -15,7 +15,7 @@ from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, alike, resumed_at
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at, with_same_reason
 from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, has_behaviour
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
@@ -277,7 +277,7 @@ def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tu
                 proves = right_rows_prove(key, verdict.differences)
                 yield TriedWorkaround(f"{key}={value}", of_steps, reads_other_bytes=not proves)
 
-    together = alike(dict(map(judged, run.resumed(run.after).values())))
+    together = with_same_reason(dict(map(judged, run.resumed(run.after).values())))
     if len(together) > 1:
         together = {steps: verdict for steps, verdict in together.items() if verdict.reason != NO_ROWS_AFTER}
     groups = (Handoffs(steps, verdict, tuple(tried(steps, verdict))) for steps, verdict in together.items())

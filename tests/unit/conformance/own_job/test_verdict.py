@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import starmap
 from pathlib import Path
 
 import pytest
 
 from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, alike
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, with_same_reason
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
 from conformance.own_job.records import record
@@ -19,7 +18,6 @@ from conformance.own_job.statements import NOT_FIXED, statements, stress_stateme
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
-    Handoffs,
     Stress,
     combined_exit_code,
     judge_job,
@@ -48,8 +46,8 @@ def test_the_worst_comes_first_and_the_same_verdicts_together() -> None:
         7: CheckpointVerdict("no answer", reason="the engine was lost"),
         8: CheckpointVerdict("refused", LOST),
     }
-    handoffs = sorted(starmap(Handoffs, alike(verdicts).items()), key=lambda group: severity(group.verdict))
-    assert [(group.verdict.outcome, group.verdict.fails_anyway, group.steps) for group in handoffs] == [
+    together = sorted(with_same_reason(verdicts).items(), key=lambda group: severity(group[1]))
+    assert [(verdict.outcome, verdict.fails_anyway, steps) for steps, verdict in together] == [
         ("refused", False, (3, 5)),
         ("refused", False, (8,)),
         ("other rows", False, (4,)),
@@ -114,6 +112,12 @@ def test_a_refused_state_is_handed_over_again_with_the_settings_that_may_help() 
     cells = next_cells(ran(ROWS, ROWS, ROWS, REFUSED))
     expected = [({ANSI: "false"}, 2, AFTER), ({SCHEMA_CHECK: "false"}, 2, AFTER)]
     assert [(dict(cell.workaround), cell.cut, cell.target) for cell in cells] == expected
+
+
+def test_of_the_checkpoints_of_a_job_the_worst_comes_first() -> None:
+    before_the_first = outcome(ROWS, SPARK_359, AFTER, cut=1)
+    found = judge_job(ran(ROWS, ROWS, ROWS, REFUSED, (before_the_first,))).handoffs
+    assert [(group.verdict.outcome, group.steps) for group in found] == [("refused", (2,)), ("resumed", (1,))]
 
 
 def test_nothing_is_tried_where_the_checkpoint_resumes_or_resumes_nowhere() -> None:
