@@ -1,6 +1,6 @@
 """Judge the answers in results of ``conformance run`` and ``conformance upgrade`` again, by the cases and the entries of today.
 
-    python -m tools.judge_again results.jsonl reports/baselines/upgrades.jsonl.xz FOLDER
+    python -m tools.judge_again results.jsonl reports/baselines/upgrades/3.5.jsonl.xz FOLDER
     python -m tools.judge_again reports/baselines/lines.jsonl.xz FOLDER --new 4.3.jsonl 4.2.jsonl
 
 No engine runs. With ``--new``, the cells of these results of ``conformance run`` join those of each file, for the targets that it has,

@@ -156,7 +156,7 @@ def check(
 
 
 def _published(before: Target, after: Target) -> Published | None:
-    results = published_results((str(before.version), str(after.version)), upgrades=False)
+    results = published_results((str(before.version), str(after.version)), origins=())
     return Published.about(results, before.version, after.version)
 
 

@@ -80,7 +80,7 @@ def gate(
     before, after = (runtimes[text].spark if text in runtimes else text for text in (from_, to))
     if runtimes and before == after:
         raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
-    read = Results.read_all(results) if results else published_results((before, after))
+    read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
     silent = left_out(read) if not results else ()
     by_strength = fail_on in ("documented", "guaranteed")
     # Of most cases only what they document about checkpoints is needed.

@@ -92,8 +92,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     loaded = discovery.load(options.paths)
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, options.tags)
-    copied = [case for case in cases if case.source == "files" and case.written is None]
-    possible = handoffs(copied, each=options.cuts == "each")
+    possible = handoffs((case for case in cases if why_not_copied(case) is None), each=options.cuts == "each")
     if not possible:
         what = "none of these cases keeps state for more than one step"
         raise OptionsClash(f"{what}, so they leave no checkpoint to resume")
@@ -107,20 +106,24 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     return UpgradePlan(options, loaded.digest, possible, chosen, notes)
 
 
+_NOT_COPIED: Mapping[Source, str] = {
+    "kafka": "a topic of Kafka",
+    "memory": "a stream in memory",
+    "delta": "a Delta table",
+    "iceberg": "an Iceberg table",
+}
+
+
+def why_not_copied(case: Case) -> str | None:
+    """Say what a case reads or writes that is not copied with its checkpoint: each version that resumes it would add to that."""
+    if case.source in _NOT_COPIED:
+        return f"{_NOT_COPIED[case.source]} is not copied with a checkpoint"
+    return "what its sink writes is not copied with a checkpoint" if case.written is not None else None
+
+
 def _without_handoff(cases: Sequence[Case]) -> tuple[str, ...]:
-    """Notes on the cases that are left out. Their rows are not in the checkpoint, and each version that resumes it would add to them."""
-    counts = Counter(case.source for case in cases)
-    not_copied: Mapping[Source, str] = {
-        "kafka": "a topic of Kafka",
-        "memory": "a stream in memory",
-        "delta": "a Delta table",
-        "iceberg": "an Iceberg table",
-    }
-    return tuple(
-        f"{counted(counts[source], 'case')} left out: {what} is not copied with a checkpoint"
-        for source, what in not_copied.items()
-        if counts[source]
-    )
+    counts = Counter(reason for case in cases if (reason := why_not_copied(case)) is not None)
+    return tuple(f"{counted(count, 'case')} left out: {reason}" for reason, count in counts.items())
 
 
 def run_plan(plan: UpgradePlan, display: Display[Verdict]) -> Reuse:

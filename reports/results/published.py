@@ -6,7 +6,7 @@ Own results can be shown beside them, for the cases that both have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,36 +18,46 @@ from reports.results.records import Cell
 from reports.results.status import NO_RESULT
 
 BASELINES = Path(__file__).parents[1] / "baselines"
-UPGRADES = BASELINES / "upgrades.jsonl.xz"
-"""The file that ``python -m tools.publish_upgrades`` makes of runs of ``conformance upgrade``, without what was observed."""
+UPGRADES = BASELINES / "upgrades"
+"""A file for each line with what became of the checkpoints that it wrote, from ``python -m tools.publish_upgrades``, without what was
+observed. Who asks about two versions reads one file of ten."""
 PATCHES = BASELINES / "patches"
 """A file for each major version with its patch releases but the newest of each line, from ``python -m tools.publish_patches``; read only
 when asked for. A file for each line would take twice the room: releases resemble each other."""
 
 
 def published() -> tuple[Path, ...]:
-    return tuple(sorted(path for path in BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
+    return tuple(sorted(BASELINES.glob("*.jsonl.xz")))
 
 
-def published_results(releases: Iterable[str] = (), *, upgrades: bool = True) -> Results:
+def upgrade_files() -> Mapping[str, Path]:
+    """Map each line that writes checkpoints, such as ``3.5``, to its file, oldest first."""
+    files = {path.name.removesuffix(".jsonl.xz"): path for path in UPGRADES.glob("*.jsonl.xz")}
+    return {line: files[line] for line in sorted(files, key=lambda line: SparkVersion.parse(f"{line}.0"))}
+
+
+def published_results(releases: Iterable[str] = (), *, origins: Iterable[str] | None = None) -> Results:
     """Return the published results, with the upgrades of the cases that have not changed in between.
 
     Args:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
             is added. Any other text is ignored. Only cases that have an answer on each release remain: see ``left_out``.
-        upgrades: whether to read the upgrades, which takes as long as the rest.
+        origins: versions and lines; only upgrades of checkpoints that one of their lines wrote are read. By default all, which takes
+            longer than the rest.
     """
     if not published():
         raise UnusableResults(BASELINES, "there are no published results", "install the suite again")
     results = Results.read_all(list(published()))
-    if upgrades and UPGRADES.is_file():
-        digests = {cell.case: cell.case_digest for cell in results.cells}
-        unchanged = tuple(
-            cell
-            for cell in Results.read(UPGRADES, condensed=True).upgrades
-            if digests.get(cell.case, cell.case_digest) == cell.case_digest
-        )
-        results = replace(results, upgrades=unchanged)
+    digests = {cell.case: cell.case_digest for cell in results.cells}
+    written = None if origins is None else {version.line if (version := _version(text)) else text for text in origins}
+    unchanged = tuple(
+        cell
+        for line, path in upgrade_files().items()
+        if written is None or line in written
+        for cell in Results.read(path, condensed=True).upgrades
+        if digests.get(cell.case, cell.case_digest) == cell.case_digest
+    )
+    results = replace(results, upgrades=unchanged)
     lines = {target.line for target in results.header.targets}
     newest = {version.line: version for version in published_patches() if version.line not in lines}
     wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}

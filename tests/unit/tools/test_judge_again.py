@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.suite.discovery import Suite
 from reports.results.compression import open_results
-from reports.results.published import UPGRADES
+from reports.results.published import upgrade_files
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 from tests.support import cells as a
@@ -79,7 +79,7 @@ def test_the_published_upgrades_are_judged_again(
     """The upgrades of five cases: what was observed is not published."""
     monkeypatch.setattr("tools.judge_again.discovery.load", whole_suite)
     suite = {case.id: case.digest for case in whole_suite().cases}
-    with open_results(UPGRADES) as lines:
+    with open_results(upgrade_files()["3.5"]) as lines:
         whole = Header.model_validate_json(next(lines))
         stored = [Cell.model_validate_json(line) for line in islice(lines, 2_000)]
     ids = [id for id in whole.cuts if any((one.case, one.case_digest) == (id, suite.get(id)) for one in stored)][:5]

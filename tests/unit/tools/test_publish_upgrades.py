@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case, ExpectedError, Upgrade
+from conformance.core.case import Case, ExpectedError, KafkaSource, Upgrade
 from conformance.core.observation import Observation
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from harness.targets.targets import Targets
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Cell, Footer, Header, TargetRecord
@@ -18,7 +19,7 @@ from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
 from tools.judge_again import upgrade_again
-from tools.publish_upgrades import of_today, publish, slim
+from tools.publish_upgrades import Missing, missing, of_today, publish, slim, wanted_pairs
 
 FOOTER = Footer(counts={}, finished=FINISHED)
 PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
@@ -207,3 +208,30 @@ def test_a_refusal_that_no_entry_documents_any_more_is_not_published_as_document
     bare = slim(cell(of("f/a", *then)))
     assert bare.outcome == "refused"
     assert upgrade_again(bare, of("f/a", *now)) is None
+
+
+def test_a_renewal_runs_what_has_no_published_answer_and_no_more() -> None:
+    """A new release, a new case, and nothing that cannot be handed over."""
+    known, new, topic = (
+        of(id, REFUSAL).model_copy(update={"path": Path(f"{id}.yaml")}) for id in ("f/known", "f/new", "f/topic")
+    )
+    topic = topic.model_copy(update={"topics": {"events": KafkaSource()}})
+    older, newer, newest = (Targets.load().of_release(SparkVersion.parse(text)) for text in ("3.5.9", "4.0.5", "4.3.0"))
+    published = {
+        ("f/known", older.name, newer.name, 2),
+        ("f/known", older.name, newest.name, 2),
+        ("f/new", older.name, newer.name, 2),
+    }
+    assert [*missing([known, new, topic], published, [(older, newer), (older, newest), (newest, older)])] == [
+        Missing(older, (newest,), (new.path,)),
+        Missing(newest, (older,), (known.path, new.path)),
+    ]
+    assert [*missing([known], published, [(older, newer), (older, newest)])] == []
+
+
+def test_every_pair_of_lines_is_published_both_ways() -> None:
+    """45 pairs of the lines from 3.0 on, and 2.4 with its neighbour."""
+    pairs = {(origin.version.line, to.version.line) for origin, to in wanted_pairs()}
+    assert len(pairs) == 2 * 45 + 2
+    assert ("4.3", "3.0") in pairs
+    assert {pair for pair in pairs if "2.4" in pair} == {("2.4", "3.0"), ("3.0", "2.4")}

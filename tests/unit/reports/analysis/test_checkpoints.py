@@ -12,7 +12,7 @@ from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
 from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import gate
-from reports.results.published import UPGRADES, published, published_results
+from reports.results.published import published_results, upgrade_files
 from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
 from tests.support.observations import case, expect
@@ -98,11 +98,17 @@ def test_the_gate_counts_them_and_does_not_fail_on_them(tmp_path: Path) -> None:
 
 class TestPublished:
     def test_they_come_with_the_suite(self) -> None:
-        assert UPGRADES not in published()
         found = published_results()
         assert {(one.pair[0][:9], one.pair[1][:9]) for one in found.upgrades} >= {("spark-3.5", "spark-4.3")}
         assert any(one.status == "conforms" for one in found.upgrades)
-        assert UPGRADES.stat().st_size < 2 * 1024**2
+        assert sum(path.stat().st_size for path in upgrade_files().values()) < 2 * 1024**2
+
+    def test_only_the_files_of_the_lines_asked_for_are_read(self) -> None:
+        assert {one.pair[0] for one in published_results(origins=["3.5", "4.1.4"]).upgrades} == {
+            "spark-3.5.9",
+            "spark-4.1.4",
+        }
+        assert published_results(origins=()).upgrades == ()
 
     def test_the_gate_says_what_to_do(self, capsys: pytest.CaptureFixture[str]) -> None:
         # SPARK-57003: the key of a join is nullable in the schema of the state from 4.0 on.

@@ -21,7 +21,7 @@ JOIN = ("append mode", "outer join", "several watermarks")
 @cache
 def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> KnownOfJob:
     versions = SparkVersion.parse(before), SparkVersion.parse(after)
-    published = Published.about(published_results(upgrades=False), *versions)
+    published = Published.about(published_results(origins=()), *versions)
     assert published is not None
     return published.known(uses, plan=plan)
 
@@ -156,14 +156,12 @@ def test_a_query_of_which_no_plan_was_seen_is_told_of_no_bug() -> None:
 
 @pytest.mark.parametrize("version", ["2.4.8", "9.9.9"])
 def test_a_line_without_results(version: str) -> None:
-    assert (
-        Published.about(published_results(upgrades=False), SparkVersion.parse(version), SparkVersion(4, 3, 0)) is None
-    )
+    assert Published.about(published_results(origins=()), SparkVersion.parse(version), SparkVersion(4, 3, 0)) is None
 
 
 def test_only_cases_that_show_something_are_read() -> None:
     """Reading the whole suite took a check seconds of a core."""
-    published = Published.about(published_results(upgrades=False), SparkVersion(3, 5, 9), SparkVersion(4, 3, 0))
+    published = Published.about(published_results(origins=()), SparkVersion(3, 5, 9), SparkVersion(4, 3, 0))
     assert published is not None
     shown = {case.id for case in published.cases}
     wanted = {

@@ -30,7 +30,7 @@ from reports.exports.everything import everything
 from reports.html.writer import write_one_file
 from reports.results.compression import open_results
 from reports.results.errors import UnusableResults
-from reports.results.published import UPGRADES
+from reports.results.published import upgrade_files
 from reports.results.reading import Results
 from reports.terminal.matrix import show
 from reports.terminal.upgrades import show as show_upgrades
@@ -164,7 +164,7 @@ def test_a_changed_value(folder: Path, scraps: list[tuple[float, Any]]) -> None:
 @pytest.fixture(scope="module")
 def upgrades() -> list[dict[str, Any]]:
     """A published results file of upgrades: from 3.5.9 to 4.3.0, a checkpoint of each status."""
-    lines = [json.loads(line) for line in open_results(UPGRADES)]
+    lines = [json.loads(line) for line in open_results(upgrade_files()["3.5"])]
     ends = {"origin": "spark-3.5.9", "target": "spark-4.3.0"}
     of_pair = [one for one in lines if one["record"] == "cell" and ends.items() <= one.items()]
     cells = list({(one["status"], one["outcome"]): one for one in of_pair}.values())

@@ -16,7 +16,7 @@ from conformance.cli.main import app
 from conformance.core.output_file import CannotWriteFile, OtherContent
 from reports.results import reading
 from reports.results.errors import NotDecompressed, NotJson, UnusableResults
-from reports.results.published import PATCHES, UPGRADES, published
+from reports.results.published import BASELINES, PATCHES, UPGRADES, published
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter, is_complete
 from tests.support.runs import cell, header, written
@@ -171,9 +171,9 @@ def test_every_command_takes_them(tmp_path: Path) -> None:
 
 
 def test_the_published_results_are_compressed() -> None:
-    files = sorted(path.name for path in UPGRADES.parent.iterdir() if not path.is_dir())
-    assert files == sorted(path.name for path in (*published(), UPGRADES))
-    assert {path.suffix for path in PATCHES.iterdir()} == {".xz"}
+    files = sorted(path.name for path in BASELINES.iterdir() if not path.is_dir())
+    assert files == [path.name for path in published()]
+    assert {path.suffix for folder in (PATCHES, UPGRADES) for path in folder.iterdir()} == {".xz"}
     assert "lines.jsonl.xz" in files
 
 

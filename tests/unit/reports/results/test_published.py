@@ -40,7 +40,7 @@ BUG = {"f/a": tuple(a.bug(spark, link="SPARK-9") for spark in (">=3.5,<3.5.5", "
 @pytest.fixture(autouse=True)
 def baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(published, "BASELINES", tmp_path)
-    monkeypatch.setattr(published, "UPGRADES", tmp_path / "upgrades.jsonl.xz")
+    monkeypatch.setattr(published, "UPGRADES", tmp_path / "upgrades")
     monkeypatch.setattr(published, "PATCHES", tmp_path / "patches")
     a.results(tmp_path / "lines.jsonl.xz", LINES)
     a.results(tmp_path / "patches" / "3.jsonl.xz", PATCHES)
