@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case
 from conformance.policies.case import check
 from conformance.policies.engines import POLICIES
-from conformance.policies.tables import renderables, replays_of
 from conformance.suite.discovery import load
 from tests.support.commands import answer_of
-from tests.support.whole_suite import whole_suite
 
 PAGE = (Path(__file__).parents[4] / "docs" / "watermark-policies.md").read_text(encoding="utf-8")
 WRONG = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 5}}]\n"
@@ -176,10 +173,3 @@ def test_the_case_in_the_documentation(tmp_path: Path) -> None:
 
 def test_every_policy_is_in_the_documentation() -> None:
     assert re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE) == list(POLICIES)
-
-
-def test_the_view_of_a_case_for_other_commands() -> None:
-    case = next(case for case in whole_suite().cases if case.id == "late-drops/window-still-open")
-    assert isinstance(case, Case)
-    assert [replayed.rules.name for replayed in replays_of(case)] == ["spark"]
-    assert len(list(renderables(replays_of(case, "all")))) == 3

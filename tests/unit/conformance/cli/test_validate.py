@@ -56,12 +56,6 @@ def test_paths_elsewhere_are_absolute(folder: Path, capsys: pytest.CaptureFixtur
     assert all(line.startswith(f"{bad}:1:1: ") for line in out.splitlines())
 
 
-def test_a_missing_path(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "none")
-    assert (code, out) == (2, "none: no such file or folder\n")
-    assert err == "0 cases, 1 problem in 1 file\n"
-
-
 def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "bad.yaml").write_text(CASE.replace("title", "titel"))
     code, out, err = run(capsys, "--json", "mine")
@@ -156,29 +150,6 @@ def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> Non
     assert done.returncode == 2
     assert "\x1b" not in done.stdout + done.stderr
     assert done.stdout.startswith("mine/bad.yaml:2:1: invalid YAML: ")
-
-
-def test_an_unexpected_error_is_a_failure_of_the_harness(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken(_: object) -> None:
-        raise RuntimeError("a defect")
-
-    monkeypatch.setattr("conformance.suite.discovery.load", broken)
-    code, out, err = run(capsys)
-    assert (code, out) == (3, "")
-    assert "a defect" in err
-
-
-def test_an_error_may_carry_its_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    class Known(Exception):
-        exit_code = 2
-
-    def broken(_: object) -> None:
-        raise Known("said in one line")
-
-    monkeypatch.setattr("conformance.suite.discovery.load", broken)
-    assert run(capsys) == (2, "", "conformance: said in one line\n")
 
 
 def test_what_runs_only_with_permission_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from conformance.core.case import Differs, ExpectedError
 from conformance.core.observation import BatchSeen, Observation
 from conformance.judging.comparison import BehaviourChange, behaviour_change, contrast, difference
 from tests.support import cells as a
-from tests.support.observations import batch, differs, failed, step, window
+from tests.support.observations import batch, differs, step, window
 
 
 def changed(before: Observation | str, after: Observation | str, *entries: Differs) -> BehaviourChange:
@@ -172,12 +172,6 @@ def test_two_failures_at_one_stage_differ_only_in_what_came_before() -> None:
 def test_a_row_in_state_is_later_although_fewer_are_dropped() -> None:
     before, after = answered(batch(0, a.FIRST, a.SECOND, dropped=1)), answered(batch(0, a.FIRST, state=(2,)))
     assert told(before, after) == ("timing", "1 row later: still in state when the case ends")
-
-
-@pytest.mark.parametrize("stage", ["analysis", "start"])
-def test_what_was_refused_says_at_which_stage(stage: str) -> None:
-    said = told(a.seen(failed(1, "AnalysisException", stage=stage)), a.CALM)
-    assert said == ("accepted", f"runs; it was refused at {stage} (AnalysisException) before")
 
 
 FAILED_LATER_ONLY_FULLER = a.seen(step(1, batch(0, a.FIRST, state=(7,)), error=a.FAILED.steps[0].error))

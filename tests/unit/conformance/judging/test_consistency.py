@@ -97,20 +97,21 @@ def state_found(counted: tuple[int, ...], *stored: int | None) -> list[tuple[Any
     return [(list(one.expected), list(one.observed)) for one in findings if isinstance(one, WitnessesDisagree)]
 
 
-def test_the_state_in_the_checkpoint_has_as_many_rows_as_the_progress_says_after_the_last_micro_batch() -> None:
-    assert state_found((3, 5), 3, 5) == []
-    assert state_found((3, 5), 3, 4) == [([3, 5], [3, 4])]
-    assert state_found((3, 5), 5, 3) == [([3, 5], [5, 3])]
-
-
-def test_operators_that_are_not_counted_are_not_compared_and_others_are() -> None:
-    assert state_found((7, 5), None, 5) == []
-    assert state_found((7, 5), None, 4) == [([None, 5], [None, 4])]
-
-
-def test_an_operator_more_or_fewer_is_a_difference() -> None:
-    assert state_found((3,), 3, 0) == [([3], [3, 0])]
-    assert state_found((3, 0), None) == [([3, 0], [None])]
+@pytest.mark.parametrize(
+    ("counted", "stored", "found"),
+    [
+        ((3, 5), (3, 5), []),
+        ((3, 5), (3, 4), [([3, 5], [3, 4])]),
+        ((3, 5), (5, 3), [([3, 5], [5, 3])]),
+        # An operator that is not counted is not compared, and the others are.
+        ((7, 5), (None, 5), []),
+        ((7, 5), (None, 4), [([None, 5], [None, 4])]),
+        ((3,), (3, 0), [([3], [3, 0])]),
+        ((3, 0), (None,), [([3, 0], [None])]),
+    ],
+)
+def test_the_state_in_the_checkpoint_has_as_many_rows_as_the_progress_says(counted, stored, found) -> None:
+    assert state_found(counted, *stored) == found
 
 
 def test_state_that_was_not_read_is_not_compared() -> None:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import pytest
 
 from conformance.core.case import Case, ExpectedError
-from conformance.core.versions import VersionRange
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
-from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
+from conformance.judging.expected import Steps, expected
 from conformance.judging.finding import ErrorDiffers, StaleEntry
 from conformance.judging.verdict import Verdict, judge
 from tests.support.observations import (
@@ -42,36 +41,12 @@ def on_old(of: Case, *batches: Any, **keys: Any) -> str:
     return judge(of, OLD, observed(step(1, *batches, **keys))).status
 
 
-class TestWhatIsExpected:
-    def test_not_applicable(self) -> None:
-        versions = VersionRange.parse(">=3.4")
-        assert expected(case(None, spark=versions), OLD) == NotApplicable(versions)
-
-    def test_unsupported(self) -> None:
-        entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1")
-        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", entry)
-
-    def test_other_versions_keep_the_expectation(self) -> None:
-        of = with_change({"rows": [ONE]}, rows=[])
-        newest, old = expected(of, NEWEST), expected(of, OLD)
-        assert isinstance(newest, Steps)
-        assert isinstance(old, Steps)
-        assert newest.differs is None
-        assert newest.steps[0].expectation.rows == (tuple(ONE),)
-        assert old.differs is of.differs[0]
-        assert old.steps[0].expectation.rows == ()
-
-
 class TestOnlyTheKeysGivenAreReplaced:
     def test_a_key(self) -> None:
         of = with_change({"rows": [ONE], "watermark": "12:00", "state": 1}, watermark="12:05")
         assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12, 5)) == "differs"
         assert on_old(of, batch(0, SEEN_ONE, state=(2,)), watermark=ms(12, 5)) == "violates"
         assert on_old(of, batch(0), watermark=ms(12, 5)) == "violates"
-
-    def test_rows_that_were_absent(self) -> None:
-        of = with_change({}, rows=[ONE])
-        assert on_old(of, batch(0, SEEN_ONE)) == "differs"
 
     def test_unchecked_takes_a_key_out(self) -> None:
         of = with_change({"rows": [ONE], "state": 1}, unchecked=["state"])
@@ -174,12 +149,6 @@ class TestReplacedKeysWinOverDerivedOnes:
         of = with_change(self.BOTH, batches=[])
         assert on_old(of) == "differs"
         assert on_old(of, batch(0, SEEN_ONE)) == "violates"
-
-    def test_unchecked_rows_are_not_taken_from_new_batches(self) -> None:
-        of = with_change({"rows": [ONE], "state": 1}, batches=[{"rows": [TWO]}], unchecked=["rows"])
-        wanted = expected(of, OLD)
-        assert isinstance(wanted, Steps)
-        assert (wanted.steps[0].rows_from_batches, wanted.steps[0].expectation.rows) == (False, (tuple(ONE),))
 
     def test_unchecked_batches_leave_their_rows_to_the_step(self) -> None:
         of = with_change(self.BOTH, unchecked=["batches"])

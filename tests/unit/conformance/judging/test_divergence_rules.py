@@ -86,13 +86,6 @@ def test_the_watermark_after_a_step_is_compared_unless_one_of_the_two_failed(a, 
     assert [found.what for found in divergences(observed(broke), observed(late))] == ["error"]
 
 
-def test_errors_are_told_by_class_and_stage() -> None:
-    (found,) = divergences(observed(failed(1, "SparkException", stage="start")), observed(step(1)))
-    assert (found.a, found.b) == ("SparkException at start", "none")
-    (found,) = divergences(observed(step(1)), observed(failed(1, "SparkException", stage="start")))
-    assert (found.a, found.b) == ("none", "SparkException at start")
-
-
 @pytest.mark.parametrize(("count", "more"), [(1, ""), (5, ""), (6, " and 1 more"), (8, " and 3 more")])
 def test_the_first_five_rows_are_told(count: int, more: str) -> None:
     rows = [window("12:00", "12:10", number) for number in range(count)]

@@ -109,21 +109,20 @@ def test_what_a_restart_alone_changes_is_no_change_of_the_upgrade(tried) -> None
     assert [group.verdict.outcome for group in both.handoffs] == ["resumed"]
 
 
-def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
-    verdict = tried("forgets-on-resume")
+@pytest.mark.parametrize(
+    ("mode", "outcome", "said"),
+    [
+        ("forgets-on-resume", "other rows", "other rows"),
+        ("refuses-to-resume", "refused", "the checkpoint is refused"),
+    ],
+)
+def test_a_checkpoint_that_is_not_resumed_as_it_should_be(tried, mode: str, outcome: str, said: str) -> None:
+    verdict = tried(mode)
     assert (verdict.answer, verdict.exit_code) == ("same", 1)
-    worst = verdict.handoffs[0]
-    assert worst.verdict.outcome == "other rows"
-    assert worst.verdict.difference
-    assert record(verdict)["checkpoints"][0]["outcome"] == "other rows"
-
-
-def test_a_checkpoint_that_is_refused(tried) -> None:
-    verdict = tried("refuses-to-resume")
-    assert verdict.exit_code == 1
-    refused = verdict.handoffs[0]
-    assert (refused.verdict.outcome, refused.verdict.error is not None) == ("refused", True)
-    assert "the checkpoint is refused" in summary(verdict)
+    worst = verdict.handoffs[0].verdict
+    assert (worst.outcome, record(verdict)["checkpoints"][0]["outcome"]) == (outcome, outcome)
+    assert (bool(worst.difference), worst.error is not None) == (outcome == "other rows", outcome == "refused")
+    assert said in summary(verdict)
 
 
 def test_a_version_without_an_answer(tried) -> None:

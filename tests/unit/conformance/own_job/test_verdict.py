@@ -207,26 +207,22 @@ def test_an_error_that_ends_the_query_without_the_checkpoint_too_is_no_refusal_o
     assert group.verdict.outcome == "refused"
 
 
-def test_without_rows_there_is_no_all_clear() -> None:
-    found = judge_job(ran(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS))
-    assert (found.answer, found.exit_code) == ("unknown", 3)
-    assert [group.verdict.outcome for group in found.handoffs] == ["no answer"]
-    assert all(one.glyph != "●" for one in statements(found))
-
-
-def test_a_checkpoint_after_which_nothing_came_tells_nothing() -> None:
-    found = judge_job(ran(SILENT_AFTER, SILENT_AFTER, SILENT_AFTER, SILENT_AFTER))
-    assert (found.answer, found.exit_code) == ("same", 3)
-    assert found.handoffs[0].verdict.reason == NO_ROWS_AFTER
-
-
-def test_a_job_that_does_not_read_the_sample_has_no_verdict_on_its_checkpoints() -> None:
-    """It said that the checkpoint resumes, of a function that made its own stream."""
-    found = judge_job(ran(UNREAD, UNREAD, UNREAD, UNREAD))
-    assert (found.answer, found.exit_code) == ("unknown", 3)
+@pytest.mark.parametrize(
+    ("seen", "answer", "why"),
+    [
+        (NO_ROWS, "unknown", ""),
+        (SILENT_AFTER, "same", NO_ROWS_AFTER),
+        # Of a function that made its own stream, it said that the checkpoint resumes.
+        (UNREAD, "unknown", "has it as a source"),
+    ],
+)
+def test_a_checkpoint_without_rows_of_the_sample_has_no_verdict(seen: Observation, answer: str, why: str) -> None:
+    found = judge_job(ran(seen, seen, seen, seen))
+    assert (found.answer, found.exit_code) == (answer, 3)
     (group,) = found.handoffs
     assert group.verdict.outcome == "no answer"
-    assert "has it as a source" in group.verdict.reason
+    assert why in group.verdict.reason
+    assert any(one.glyph == "●" for one in statements(found)) is (answer == "same")
 
 
 def test_other_types_of_columns_are_a_difference() -> None:

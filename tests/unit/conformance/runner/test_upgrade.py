@@ -124,18 +124,6 @@ upgrades:
 """
 
 
-def test_a_documented_refusal_is_expected(tmp_path):
-    verdict = only(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume")
-    assert (verdict.status, verdict.outcome) == ("differs", "refused")
-    assert verdict.differs.link == "SPARK-57003"
-
-
-def test_an_undocumented_refusal_violates(tmp_path):
-    verdict = only(tmp_path, case_with(tmp_path), new="refuses-to-resume")
-    assert verdict.status == "violates"
-    assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
-
-
 def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from conformance.language import InvalidCase
-from conformance.language.catalogue import Catalogue
 from conformance.suite import discovery
 from conformance.suite.coverage import Apart, Category, coverage
 from conformance.suite.discovery import Suite, load, shipped, some
@@ -223,10 +222,6 @@ def test_a_case_that_names_a_group_carries_none_of_its_tests(tmp_path: Path) -> 
     found = spark_tests_covered(tmp_path, tests, "T001", "T001.2")
     assert found.whole == ("T001.2",)
     assert found.lost == {"T001.1": ("a case names T001, a group, and not this test",)}
-
-
-def test_a_folder_without_behaviours_has_no_catalogue(tmp_path: Path) -> None:
-    assert Catalogue.at(tmp_path) is None
 
 
 class TestNothingIsSkippedSilently:
