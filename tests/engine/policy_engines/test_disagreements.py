@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Event, Trace
-from tests.engine.policy_engines.traces import MAX, Disagreement, disagreements
+from tests.engine.policy_engines.traces import Disagreement, disagreements
+from tests.support.java_longs import MAX
 
 QUESTION = PolicyQuestion("with-fixed-lag", {"lag": 3}, Trace((Event(10), Event(5))))
 MODEL = answer_of(replay(QUESTION.trace, QUESTION.rules))

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 from tests.engine.policy_engines.running import PolicyEngine
+from tests.support.java_longs import MAX
 
-MAX = 2**63 - 1
-"""``Long.MAX_VALUE``, as ``MIN`` is the least."""
 SMALL = st.integers(-50, 500)
 EXTREME = st.one_of(
     SMALL,

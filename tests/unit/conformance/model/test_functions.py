@@ -121,12 +121,9 @@ def test_a_value(text: str, expected: object) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "CAST('seven' AS TIMESTAMP)",
         "CAST('12:05' AS TIMESTAMP)",
         "TIMESTAMP'12:05'",
         "1 + NULL",
-        "'a' + 1",
-        "soundex('a')",
     ],
 )
 def test_what_the_model_does_not_know(text: str) -> None:

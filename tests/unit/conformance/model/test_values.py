@@ -12,7 +12,6 @@ from conformance.model.aggregation import Session, merged, windows_of
 from conformance.model.catalogue import rules_of
 from conformance.model.columns import BIGINT, INT, TIMESTAMP, Attribute
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.expressions import evaluate
 from conformance.model.parsing import parse
 
 NEWEST = rules_of(SparkVersion(4, 3, 0))
@@ -49,28 +48,6 @@ def test_invalid_intervals(text) -> None:
 def test_a_month_of_delay_is_31_days_and_less_than_a_millisecond_is_cut() -> None:
     assert parse_interval("1 month").delay_us == 31 * DAY_US
     assert parse_interval("2999 microseconds").delay_ms == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("n + 1", 4),
-        ("n > 2 AND t IS NOT NULL", False),
-        ("t > t", None),
-        ("t IS NULL", True),
-        ("n > 2 OR t > t", True),
-        ("t > t AND n < 0", False),
-        ("CASE WHEN n = 3 THEN 'three' ELSE 'other' END", "three"),
-        ("CASE WHEN t > t THEN 1 ELSE 2 END", 2),
-        ("coalesce(t, TIMESTAMP '1970-01-01 00:00:01')", SECOND),
-        ("n BETWEEN 1 AND 3", True),
-        ("NOT n = 3", False),
-        ("struct(n, t)", (3, None)),
-        ("timestamp_seconds(n)", 3 * SECOND),
-    ],
-)
-def test_null_goes_through_what_is_not_about_null(text, value) -> None:
-    assert evaluate(parse(text, (T, N), NEWEST).expression, {1: None, 2: 3}) == value
 
 
 @pytest.mark.parametrize("text", ["soundex(n)", "n DIV 2", "approx_count_distinct(n)", "CAST(n AS BOOLEAN)", "n +"])

@@ -11,8 +11,8 @@ import pytest
 
 from conformance.policies.engines import rules_for
 from conformance.policies.replay import Replay, replay
-from conformance.policies.rules import MAX
 from conformance.policies.trace import ClockReading, Event, IdlePoll, Trace, TraceEntry
+from tests.support.java_longs import MAX
 
 
 def wm(watermark: int) -> str:

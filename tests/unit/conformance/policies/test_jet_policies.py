@@ -16,8 +16,9 @@ from conformance.policies.engines import (
     TimestampHistory,
     rules_for,
 )
-from conformance.policies.rules import MAX, InvalidParameter, WatermarkPolicy
+from conformance.policies.rules import InvalidParameter, WatermarkPolicy
 from conformance.policies.trace import MIN
+from tests.support.java_longs import MAX
 
 
 def after_events(policy: WatermarkPolicy, events: list[tuple[int, int]], now: int = 0) -> WatermarkPolicy:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.policies.rules import (
-    MAX,
     ByFrame,
     FrameBorder,
     Frames,
@@ -15,6 +14,7 @@ from conformance.policies.rules import (
     Throttle,
 )
 from conformance.policies.trace import MIN
+from tests.support.java_longs import MAX
 
 TUMBLING_3 = Frames(3)
 BY_MIN_STEP = [(2, 2), (3, None), (4, 4), (6, 6), (9, 9), (10, None), (11, 11)]
