@@ -222,22 +222,6 @@ def test_a_case_that_is_missing_everywhere_is_noticed(folder: Path, capsys: pyte
         assert "x: the cells are not those that the digest of the footer is about" in err
 
 
-def test_a_cell_that_is_said_not_to_apply_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = records(folder / "r")
-    place, changed = next((at, line) for at, line in enumerate(lines, 1) if line.get("target") == "spark-4.3.0")
-    changed.update(status="not-applicable", observation=None, behaviour=None, notes=[])
-    lines[-1].update(counts={"conforms": 3, "not-applicable": 1}, digest=None)
-    for notes, why in (
-        ([], "it does not say why"),
-        (["the case is about Spark >=4"], "4.3.0 is among the versions that the case is about"),
-    ):
-        changed["notes"] = notes
-        write(folder / "x", lines)
-        code, _, err = outcome("combine x", capsys)
-        assert code == 3
-        assert f"x: line {place} says that late/a on spark-4.3.0 has the status not-applicable, but {why}" in err
-
-
 def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,22 +236,6 @@ def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
     assert outcome("combine a b -o a", capsys)[0] == 0
     assert len((folder / "a").read_bytes()) > len(before)
     assert outcome("gate a --from 3.5 --to 4.3", capsys)[0] == 0
-
-
-def test_recording_on_a_full_disk_keeps_the_case(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case = folder / "cases" / "late" / "a.yaml"
-    case.parent.mkdir(parents=True)
-    case.write_text(CASE)
-    command = f"record {case} --results r --spark 3.5.9"
-    with monkeypatch.context() as full:
-        full.setattr("pathlib.Path.replace", _no_space)
-        code, _, err = outcome(command, capsys)
-    assert (code, case.read_text()) == (3, CASE)
-    assert err.endswith("No space left on device\n")
-    assert outcome(command, capsys)[0] == 0
-    assert "expect:" in case.read_text()
 
 
 def test_a_run_replaces_no_case_and_an_earlier_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

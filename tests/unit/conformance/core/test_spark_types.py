@@ -63,20 +63,6 @@ def test_nesting() -> None:
     assert field.type == DataType("array", elements=(struct,))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "struct<start:timestamp,end:timestamp>",
-        "struct<sum(count):bigint,a b:int>",
-        "map<string,array<struct<x:decimal(10,2)>>>",
-        "struct<>",
-    ],
-)
-def test_simple_strings(text: str) -> None:
-    found = parse_type(text)
-    assert parse_type(str(found)) == found
-
-
 def test_a_simple_string_may_repeat_a_name() -> None:
     assert [field.name for field in parse_type("struct<a:int,a:int>").fields] == ["a", "a"]
 

@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 FIRST, FOLDER = DOCS / "case-language.md", DOCS / "case-language"
 SCHEMA = json_schema()
 DEFINITIONS = SCHEMA["definitions"]
+EXPECTATION = DEFINITIONS["expectation"]["properties"]
 CASE, POLICY_CASE = SCHEMA["else"]["else"]["properties"], SCHEMA["then"]["properties"]
 
 
@@ -44,8 +45,21 @@ def properties_of(shape, key):
     return found.union(*(properties_of(part, key) for part in shape)) if isinstance(shape, list) else found
 
 
-def test_the_keys_of_a_case():
-    assert keys(FIRST, "Top-level keys") == {*CASE, "matrix"}
+@pytest.mark.parametrize(
+    ("page", "heading", "expected"),
+    [
+        (FIRST, "Top-level keys", {*CASE, "matrix"}),
+        (FOLDER / "steps.md", None, alternatives(DEFINITIONS["step"])),
+        (FOLDER / "expectations.md", None, {*EXPECTATION, "class", "message", "stage"}),
+        (FOLDER / "expectations.md", "Errors", {*EXPECTATION["error"]["properties"]}),
+        (FOLDER / "variants.md", None, {*DESCRIPTIONS}),
+        (FOLDER / "statuses.md", None, {*get_args(Status)}),
+        (FOLDER / "state-functions.md", "`applyInPandasWithState` (3.4+)", {*STATE_FUNCTIONS}),
+        (FOLDER / "state-functions.md", "`transformWithState` (4.0+)", {*STATEFUL_PROCESSORS}),
+    ],
+)
+def test_the_tables_name_exactly_what_there_is(page, heading, expected):
+    assert keys(page, heading) == expected
 
 
 def test_the_keys_of_a_stream():
@@ -61,10 +75,6 @@ def test_the_operations():
     assert named - {"from", "name", "with", "sink"} <= parts
 
 
-def test_the_actions_of_a_step():
-    assert keys(FOLDER / "steps.md") == alternatives(DEFINITIONS["step"])
-
-
 def test_the_keys_of_a_restart():
     text = (FOLDER / "restarts.md").read_text(encoding="utf-8")
     (restart,) = (one["properties"] for one in DEFINITIONS["step"]["oneOf"] if "restart" in one["required"])
@@ -75,37 +85,10 @@ def test_the_keys_of_a_restart():
     assert {key for key in (*written, *inner) if not re.search(rf"\b{key}\b", text)} == set()
 
 
-@pytest.mark.parametrize(
-    ("heading", "expected"),
-    [
-        (None, {*DEFINITIONS["expectation"]["properties"], "class", "message", "stage"}),
-        ("Errors", {*DEFINITIONS["expectation"]["properties"]["error"]["properties"]}),
-    ],
-)
-def test_the_keys_of_an_expectation(heading, expected):
-    assert keys(FOLDER / "expectations.md", heading) == expected
-
-
 def test_the_keys_of_a_batch():
     text = (FOLDER / "expectations.md").read_text(encoding="utf-8")
     (entry,) = re.findall(r"An entry of `batches` is `\{([^}]*)\}`", text)
     assert {key.partition(":")[0] for key in entry.split(", ")} == {*DEFINITIONS["batch"]["properties"]}
-
-
-def test_the_variants():
-    assert keys(FOLDER / "variants.md") == {*DESCRIPTIONS}
-
-
-def test_the_statuses():
-    assert keys(FOLDER / "statuses.md") == {*get_args(Status)}
-
-
-@pytest.mark.parametrize(
-    ("heading", "names"),
-    [("`applyInPandasWithState` (3.4+)", STATE_FUNCTIONS), ("`transformWithState` (4.0+)", STATEFUL_PROCESSORS)],
-)
-def test_the_state_functions(heading, names):
-    assert keys(FOLDER / "state-functions.md", heading) == {*names}
 
 
 def test_the_keys_of_a_policy_case():
