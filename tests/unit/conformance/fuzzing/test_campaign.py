@@ -222,11 +222,6 @@ def test_an_interrupted_campaign_keeps_what_was_becoming_smaller():
     case_from(found.written, "kept")
 
 
-def test_what_was_found_is_not_found_again():
-    campaign, finds = run_campaign([Strange(lambda _, answer: shorter(answer))], ByTheModel(), number(8, 16))
-    assert len([*finds]) < campaign.tally.again
-
-
 # What is written.
 
 

@@ -6,26 +6,10 @@ import pytest
 
 from conformance.fuzzing.campaign import EngineOracle
 from conformance.fuzzing.comparison import ByTheModel
-from conformance.language import case_from
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
-
-WRITTEN = {
-    "title": "The query that the miniature knows",
-    "streams": {"events": "event_time TIMESTAMP, count INT"},
-    "query": [
-        {"from": "events"},
-        {"withWatermark": ["event_time", "25 minutes"]},
-        {"groupBy": ["window(event_time, '10 minutes')"], "agg": ["sum(count) AS total"]},
-        {"select": ["window.start", "window.end", "total"]},
-    ],
-    "steps": [
-        {"add": {"events": [["12:00", 1]]}},
-        {"add": {"events": [["12:45", 2]]}},
-        {"add": {"events": [["12:01", 4]]}},
-    ],
-}
+from tests.unit.conformance.runner.test_cases import CASES, cases_at
 
 
 class Quiet:
@@ -55,7 +39,7 @@ def voice_of(tmp_path):
 
 
 def cases(count):
-    return [case_from(WRITTEN, "one") for _ in range(count)]
+    return [*cases_at(CASES)] * count
 
 
 def test_one_engine_answers_many_cases_of_one_name(voice_of):

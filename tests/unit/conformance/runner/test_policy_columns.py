@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from conformance.core.observation import Observation
 from conformance.judging.verdict import Status
 from conformance.runner.policy_columns import MODEL, cells
 from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
 from reports.results.evidence import answers_policies
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, TargetRecord
+from reports.results.records import TargetRecord
 from reports.results.writing import ResultsWriter
 from reports.terminal import matrix
+from tests.support.runs import cell, header
 
-SPARK = TargetRecord(name="spark-3.5.9", spark="3.5.9")
+SPARK = "spark-3.5.9"
 POLICY = "title: x\npolicy: {{stream-time: {{grace: 1}}}}\ntrace: [{{event: 5, expect: {{watermark: {watermark}}}}}]\n"
 CASE = "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
 
 
-TARGETS = (SPARK.name, MODEL.name)
+TARGETS = (SPARK, MODEL.name)
 
 
 def suite(folder: Path, watermark: int) -> Suite:
@@ -37,29 +36,13 @@ def suite(folder: Path, watermark: int) -> Suite:
 
 
 def run(loaded: Suite, path: Path) -> Results:
-    everything = [*loaded.cases, *loaded.policy_cases]
-    header = Header(
-        suite=loaded.digest,
-        cases=tuple(case.id for case in everything),
-        targets=(SPARK, MODEL),
-        started=datetime(2024, 1, 1, tzinfo=UTC),
-    )
-    with ResultsWriter(path, header) as writer:
+    everything = tuple(case.id for case in (*loaded.cases, *loaded.policy_cases))
+    with ResultsWriter(path, header(everything, TARGETS)) as writer:
+        writer.introduce(MODEL)
         for case in loaded.cases:
-            seen = Observation(case=case.id, columns=(), steps=())
-            writer.write(
-                Cell(
-                    case=case.id,
-                    family=case.family,
-                    case_digest="",
-                    target=SPARK.name,
-                    status="conforms",
-                    behaviour=seen.behaviour_digest,
-                    observation=seen,
-                )
-            )
-        for cell in cells(loaded.cases, loaded.policy_cases, [SPARK.name]):
-            writer.write(cell)
+            writer.write(cell(case.id, SPARK))
+        for found in cells(loaded.cases, loaded.policy_cases, [SPARK]):
+            writer.write(found)
         writer.finish()
     return Results.read(path)
 

@@ -147,12 +147,6 @@ def reading(repository):
     return repository
 
 
-def test_a_changed_file_of_rows_affects_the_case_that_reads_it(reading):
-    assert affected_since("HEAD", cases_of(reading)) == ()
-    (reading / "cases" / "rows" / "a.jsonl").write_text('{"event_time": "12:01:00"}\n')
-    assert "with-rows.yaml" in names(affected_since("HEAD", cases_of(reading)))
-
-
 def test_each_case_of_a_matrix_is_affected_by_its_own_file_of_rows(reading):
     folder = reading / "cases"
     (folder / "rows" / "b.jsonl").write_text('{"event_time": "12:00:00"}\n')
