@@ -11,12 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import answer_of
-
-CASE = """title: A title
-streams: {events: event_time TIMESTAMP}
-query: [from: events]
-steps: [idle: {}]
-"""
+from tests.unit.conformance.suite.test_discovery import CASE
 
 
 @pytest.fixture(autouse=True)

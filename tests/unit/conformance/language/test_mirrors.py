@@ -9,20 +9,14 @@ import pytest
 from conformance.core.case import Case, Mirror
 from conformance.language import InvalidCase, read_case
 from conformance.language.catalogue import Catalogue
+from tests.unit.conformance.suite.test_discovery import CASE
 
-CASE = """title: A title
-behaviour: [one]
-strength: observed
-streams: {events: event_time TIMESTAMP}
-query: [from: events]
-steps: [idle: {}]
-"""
 TESTS = {"T001": {"test": "a"}, "T002.1": {"test": "b"}, "T002.2": {"test": "c"}}
 
 
 def case_with(folder: Path, mirrors: str) -> Case:
     file = folder / "a.yaml"
-    file.write_text(f"{CASE}mirrors: {mirrors}\n")
+    file.write_text(f"{CASE}behaviour: [one]\nstrength: observed\nmirrors: {mirrors}\n")
     catalogue = Catalogue(folder, behaviours={"one": {}}, statements={"S21": {}}, spark_tests=TESTS)
     return read_case(file, "a", catalogue)
 
