@@ -8,7 +8,7 @@ from conformance.core.case import Differs, ExpectedError
 from conformance.core.observation import BatchSeen, Observation
 from conformance.judging.comparison import BehaviourChange, behaviour_change, contrast, difference
 from tests.support import cells as a
-from tests.support.observations import batch, differs, step, window
+from tests.support.observations import batch, differs, failed, step, window
 
 
 def changed(before: Observation | str, after: Observation | str, *entries: Differs) -> BehaviourChange:
@@ -32,6 +32,12 @@ def told(before: Observation | str, after: Observation | str, *entries: Differs)
         (a.CALM, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.CALM, a.FAILED, "refused", "fails while it runs: SparkException"),
         (a.REFUSED, a.CALM, "accepted", "runs; it was refused at start (AnalysisException) before"),
+        (
+            a.seen(failed(1, "AnalysisException", stage="analysis")),
+            a.CALM,
+            "accepted",
+            "runs; it was refused at analysis (AnalysisException) before",
+        ),
         (a.CALM, a.HELD, "timing", "1 row later: still in state when the case ends"),
         (a.HELD, a.CALM, "timing", "1 row earlier: previously still in state when the case ends"),
         (a.CALM, a.EARLIER, "timing", "1 row earlier, within the same step"),
