@@ -12,7 +12,7 @@ from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 from tests.support import cells as answers
-from tests.support.effort import FULL, sample
+from tests.support.effort import FULL
 
 PAGES = {
     "front": "index.html",
@@ -83,13 +83,6 @@ def test_on_a_phone_what_is_tapped_is_24_pixels_high_and_wide_but_for_links_in_s
     page = reader(viewport={"width": 375, "height": 800}).open(page_of)
     assert page.locator("a[href]:visible").count() > 5
     assert page.evaluate(SMALL) == []
-
-
-@EACH
-@pytest.mark.parametrize("width", sample([320, 375], 1))
-def test_a_narrow_screen_scrolls_in_one_direction_only(reader, page_of, width):
-    page = reader(viewport={"width": width, "height": 800}).open(page_of)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_on_a_phone_the_matrix_shows_names_and_at_least_two_versions(reader):

@@ -51,23 +51,6 @@ class TestMatrix:
         assert page.locator("td.turns a").count() > 50
         assert cut == []
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "SPARK-40925",
-            "dropDuplicatesWithinWatermark",
-            "numRowsDroppedByWatermark",
-            "session_window",
-            "AnalysisException",
-        ],
-    )
-    def test_search_finds_tickets_operators_metrics_and_error_classes(self, published_reader, text):
-        page = published_reader().open("matrix.html")
-        total = page.locator("[data-row]").count()
-        page.get_by_label("Text").fill(text)
-        page.wait_for_function("document.querySelector('[data-shown]').textContent.includes(' of ')")
-        assert 0 < page.locator("[data-row]:visible").count() < total
-
 
 class TestBehaviours:
     def test_the_catalogue_is_searched(self, published_reader):

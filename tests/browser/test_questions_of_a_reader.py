@@ -76,15 +76,6 @@ def test_what_changes_for_my_joins_and_deduplications_and_will_my_checkpoints_re
     assert "Workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in section.inner_text()
 
 
-def test_why_was_this_row_dropped(visitor):
-    visitor.follow(re.compile("A row vanished"), ".doors")
-    visitor.follow("Without a window, a row equal to the watermark is late")
-    picture = visitor.page.locator("figure.timeline").first
-    picture.wait_for()
-    assert picture.locator(".scroll svg .f-late, .scroll svg .f-model-late").count() > 0
-    assert "is late" in visitor.page.locator(".behaviour").first.inner_text()
-
-
 def test_which_releases_to_avoid(visitor, published_report):
     visitor.follow("Patch releases", ".top")
     page = visitor.page
@@ -96,13 +87,6 @@ def test_which_releases_to_avoid(visitor, published_report):
         assert "▲" in shown[str(version)]
     assert all("▲" in text or "none" in text or "conformance run --all --spark" in text for text in shown.values())
     assert 0 < page.get_by_text("fewest of the line").count() <= len({version.line for version in published_patches()})
-
-
-def test_append_against_update(visitor):
-    visitor.follow(re.compile("I want to understand"))
-    visitor.page.get_by_role("heading", name="How watermarks work").wait_for()
-    assert visitor.page.locator(".modes > div h3").all_inner_texts()[:2] == ["Append mode", "Update mode"]
-    assert visitor.page.locator(".modes > div .scroll svg").count() == 3
 
 
 def test_one_picture_for_a_slide(visitor):

@@ -70,9 +70,3 @@ def test_a_base_that_is_not_there(conformance):
     assert run.code == 3
     assert "Building watermark-conformance/spark:3.5.9 on nowhere.invalid/debian:1 failed" in run.said
     assert "Name one on this machine or your mirror" in run.said
-
-
-def test_a_bundle_that_is_not_there(conformance):
-    run = conformance("targets", "build", "3.5.9", "--ca", "nowhere.pem")
-    assert run.code == 2
-    assert "no CA bundle at nowhere.pem" in run.said

@@ -113,12 +113,6 @@ def test_an_image_of_another_spark(conformance, spark_43):
     assert f"The image {spark_43} cannot run Spark 3.5.9: it contains Spark 4.3.0." in run.out
 
 
-def test_an_image_for_no_version(conformance):
-    run = conformance("run", SMOKE, "--runtime", "container", "--image", "newst=x:1")
-    assert run.code == 2
-    assert "an image is set for 'newst', which is not a version, line or `all`." in run.said
-
-
 def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, tmp_path):
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
