@@ -67,8 +67,8 @@ def test_new_cells_join_those_of_the_targets_that_the_results_have(tmp_path: Pat
 
 def test_a_checkpoint_is_judged_by_the_entries_of_today(tmp_path: Path) -> None:
     before = run(tmp_path / "upgrades.jsonl", cell(of("f/a")), cell(of("f/gone")))
-    after = judged(before, Suite((of("f/a", REFUSAL),)))
-    assert [one.outcome for one in after.upgrades] == ["refused"]
+    after = judged(before, Suite((of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64}),)))
+    assert [(one.status, one.outcome, one.case_digest) for one in after.upgrades] == [("differs", "refused", "1" * 64)]
     after.write(tmp_path / "judged.jsonl")
     assert [one.outcome for one in Results.read(tmp_path / "judged.jsonl").upgrades] == ["refused"]
 

@@ -45,16 +45,15 @@ def test_a_file_for_each_major_version_without_the_newest_release_of_a_line(tmp_
     assert set(statuses(files["4"]).values()) == {"conforms"}
 
 
-def test_what_no_run_covers_is_said_to_be_not_run(tmp_path: Path) -> None:
+def test_what_no_run_covers_is_said_to_be_not_run_unless_the_case_does_not_apply(tmp_path: Path) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}, "f/gone": {"3.5.3": a.CALM}})
-    files = published(tmp_path / "patches", found, of("f/a"), of("f/later"))
-    assert statuses(files["3"]) == {("f/a", "spark-3.5.3"): "conforms", ("f/later", "spark-3.5.3"): "not-run"}
-
-
-def test_a_case_that_does_not_apply_needs_no_run(tmp_path: Path) -> None:
-    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
-    files = published(tmp_path / "patches", found, of("f/a"), of("f/later", spark=VersionRange.parse(">=4.0")))
-    assert statuses(files["3"])["f/later", "spark-3.5.3"] == "not-applicable"
+    of_4 = of("f/of-4", spark=VersionRange.parse(">=4.0"))
+    files = published(tmp_path / "patches", found, of("f/a"), of("f/later"), of_4)
+    assert [*statuses(files["3"]).items()] == [
+        (("f/a", "spark-3.5.3"), "conforms"),
+        (("f/later", "spark-3.5.3"), "not-run"),
+        (("f/of-4", "spark-3.5.3"), "not-applicable"),
+    ]
 
 
 @pytest.mark.parametrize(("rows", "status"), [(ROWS, "conforms"), (ROWS[:1], "not-run")])

@@ -134,14 +134,6 @@ def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
     assert [(one.case, one.status) for one in published.upgrades] == [("f/later", "not-run"), ("f/refused", "differs")]
 
 
-def test_an_answer_is_judged_by_the_case_of_today() -> None:
-    seen = cell(of("f/a"))
-    assert seen.status == "violates"
-    today = of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64})
-    found = again(seen, today)
-    assert (found.status, found.outcome, found.case_digest) == ("differs", "refused", "1" * 64)
-
-
 def test_an_answer_is_judged_again_though_its_case_has_the_same_digest() -> None:
     """What ``upgrades.yaml`` says is not in it."""
     seen = cell(of("f/a"))

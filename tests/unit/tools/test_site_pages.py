@@ -89,26 +89,6 @@ def test_every_page_of_the_documentation_stands_in_the_navigation(settings):
     }
 
 
-def test_the_parts_are_what_people_want(settings):
-    assert [name for part in settings["nav"] for name in part] == [
-        "Start",
-        "My upgrade",
-        "My job",
-        "My checkpoint",
-        "Write cases",
-        "How it works",
-        "Maintainers",
-        "Reference",
-    ]
-
-
-def test_nothing_is_fetched_and_nothing_is_let_pass(settings):
-    assert settings["strict"] is True
-    assert settings["theme"]["font"] is False
-    assert "repo_url" not in settings, "the theme would ask GitHub for the stars"
-    assert {level for group in settings["validation"].values() for level in group.values()} == {"warn"}
-
-
 def test_the_chapters_are_put_into_the_navigation(settings):
     class Config:
         nav = settings["nav"]

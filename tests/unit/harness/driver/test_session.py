@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from types import SimpleNamespace
 
-from harness.driver.session import SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each, start
+from harness.driver.session import SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each
 
 
 class Settings(dict[str, str]):
@@ -23,54 +22,6 @@ def test_of_hadoops_settings_those_stay_that_somebody_has_set():
     )
     _clear_hadoop_defaults(SimpleNamespace(sparkContext=context))
     assert settings == {"fs.s3a.endpoint": "https://ours"}
-
-
-def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
-    """pyspark starts the JVM with ``--conf KEY=VALUE`` for each setting that it has by then (java_gateway.launch_gateway)."""
-    arguments, settings = [], {}
-
-    class SparkConf(dict):
-        def __init__(self, load_defaults):
-            assert not load_defaults
-
-        def setAll(self, pairs):  # noqa: N802
-            self.update(pairs)
-            return self
-
-    class SparkContext:
-        @staticmethod
-        def _ensure_initialized(conf):
-            arguments.append(dict(conf))
-
-    class Builder:
-        def master(self, _):
-            return self
-
-        appName = master  # noqa: N815 — as pyspark names it
-
-        def config(self, key, value):
-            settings[key] = value
-            return self
-
-        def getOrCreate(self):  # noqa: N802 — as pyspark names it
-            context = SimpleNamespace(setLogLevel=lambda _: None, _gateway=None)
-            return SimpleNamespace(sparkContext=context, conf=SimpleNamespace(get=lambda _, default: default))
-
-    pyspark = {
-        "pyspark": SimpleNamespace(SparkConf=SparkConf, SparkContext=SparkContext),
-        "py4j.clientserver": SimpleNamespace(ClientServer=type(None)),
-        "pyspark.java_gateway": SimpleNamespace(ensure_callback_server_started=lambda _: None),
-        "pyspark.sql": SimpleNamespace(SparkSession=SimpleNamespace(builder=Builder())),
-    }
-    for name, module in pyspark.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    start("/work", {"spark.driver.memory": "2g"}, {"spark.hadoop.fs.s3a.secret.key": "SECRET"})
-    assert settings["spark.hadoop.fs.s3a.secret.key"] == "SECRET"
-    ((started,)) = arguments
-    assert started["spark.driver.memory"] == "2g"
-    assert "SECRET" not in str(started)
-    start("/work", {}, {})
-    assert len(arguments) == 1, "without secrets pyspark starts the JVM itself"
 
 
 class ContextSettings(Settings):

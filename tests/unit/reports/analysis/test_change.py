@@ -47,11 +47,6 @@ def test_an_unsupported_version_says_why(tmp_path: Path) -> None:
     assert [one.text for one in change.reasons] == ["it arrived in 4.0"]
 
 
-def test_equal_answers_are_not_a_change(tmp_path: Path) -> None:
-    found = pair(tmp_path, a.CALM, a.CALM)
-    assert (found.changes, found.same, found.compared) == ((), (a.CASE,), 1)
-
-
 def test_a_version_without_the_metric_says_nothing_of_it(tmp_path: Path) -> None:
     assert pair(tmp_path, a.UNCOUNTED, a.CALM).changes == ()
     assert len(pair(tmp_path, a.UNCOUNTED, a.OTHER).changes) == 1

@@ -125,20 +125,6 @@ def answering(*batches):
     return Cell.model_validate({**about, "observation": seen, "behaviour": seen.behaviour_digest})
 
 
-@pytest.mark.parametrize(
-    ("second", "what"),
-    [
-        ([batch(0, window("12:00", "12:10", 1)), batch(1)], "micro-batches"),
-        ([batch(0, window("12:00", "12:10", 1), dropped=1)], "dropped"),
-        ([batch(0, window("12:00", "12:10", 1), state=(7,))], "state"),
-    ],
-)
-def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
-    one, other = cell("late/a", SPARK), answering(*second)
-    found = compare(results(tmp_path, "a", one, cases=("late/a",)), results(tmp_path, "b", other, cases=("late/a",)))
-    assert [different.divergence.what for different in found.different] == [what]
-
-
 def test_a_missing_metric_is_not_a_difference(tmp_path, run):
     one, other = cell("late/a", SPARK), answering(batch(0, window("12:00", "12:10", 1), dropped=None))
     assert one.behaviour != other.behaviour

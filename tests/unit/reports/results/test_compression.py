@@ -50,12 +50,14 @@ def test_what_xz_wrote_is_read(tmp_path: Path) -> None:
     assert Results.read(path).cells == Results.read(tmp_path / "r").cells
 
 
-def test_a_pipe_is_read_as_it_is_named(tmp_path: Path) -> None:
-    path, pipe = written(tmp_path / "r.xz"), tmp_path / "pipe.xz"
+@pytest.mark.parametrize("suffix", ["", ".xz"])
+def test_a_pipe_is_read_once_and_as_it_is_named(tmp_path: Path, suffix: str) -> None:
+    path, pipe = written(tmp_path / f"r{suffix}"), tmp_path / f"pipe{suffix}"
     os.mkfifo(pipe)
     writer = subprocess.Popen(["cp", str(path), str(pipe)])
     cells = Results.read(pipe).cells
     assert (writer.wait(), [one.observation is not None for one in cells]) == (0, [True] * 4)
+    assert cells == Results.read(path).cells
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9, 0.999])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import gc
-import os
 import subprocess
 import sys
 from pathlib import Path
-from threading import Thread
-from typing import NoReturn
 
 import pytest
 from click.testing import Result
@@ -17,7 +13,6 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.observation import Observation
-from conformance.core.output_file import CannotWriteFile, OutputFile
 from conformance.judging.verdict import combine, judge
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
@@ -108,17 +103,6 @@ def test_a_disk_with_too_little_room_for_the_plain_copy_is_named(tmp_path: Path)
     )
 
 
-def test_a_pipe_is_read_once(tmp_path: Path) -> None:
-    path, pipe = written(tmp_path / "r"), tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
-    writer.start()
-    results = Results.read(pipe)
-    writer.join()
-    assert [one.observation is not None for one in results.cells] == [True] * 4
-    assert results.cells == Results.read(path).cells
-
-
 def test_combine_shows_the_runs_of_flaky_cells_of_a_file_that_it_replaces(tmp_path: Path) -> None:
     path = tmp_path / "r"
     with ResultsWriter(path, header(("late/a",), ("spark-4.3.0",))) as writer:
@@ -126,25 +110,3 @@ def test_combine_shows_the_runs_of_flaky_cells_of_a_file_that_it_replaces(tmp_pa
     found: Result = CliRunner().invoke(app, ["combine", str(path), "-o", str(path)])
     assert "run 2: violates" in found.output
     assert Results.read(path).cells == (flaky("late/a"),)
-
-
-@pytest.mark.parametrize("name", ["r", "r.xz"])
-def test_a_full_disk_leaves_the_old_file_and_no_other(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results = Results.read(written(tmp_path / "from"))
-    path, write_text, complete = written(tmp_path / name), OutputFile.write, OutputFile.complete
-    before = path.read_bytes()
-
-    def full(*_: object) -> NoReturn:
-        raise CannotWriteFile(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-
-    # A header, four cells and a footer; then the file takes its place.
-    for number in range(7):
-        places = iter([write_text] * number + [full])
-        monkeypatch.setattr(OutputFile, "write", lambda self, text, at=places: next(at, write_text)(self, text))
-        monkeypatch.setattr(OutputFile, "complete", full if number == 6 else complete)
-        with pytest.raises(CannotWriteFile, match="No space left on device"):
-            results.write(path)
-        assert path.read_bytes() == before
-        assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["from", name])

@@ -1,13 +1,11 @@
 """How engines are killed and followed by others, with an engine of a few lines in place of Spark."""
 
 import json
-import random
 import threading
 
 import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
-from harness.errors import HarnessError
 from tests.unit.tools.soak.engines import FakeEngines, FakeTransport, Watching
 from tools.soak.engine import Ask, Generate, InvariantQuery, RunQuery, Soak, SoakEngine, SoakStream, kill_moments
 
@@ -158,42 +156,3 @@ def test_a_question_without_an_answer_is_told(first):
     late = {"kind": "rows", "name": "a", "columns": [], "rows": []}
     with pytest.raises(EngineFailed, match="gave no answer to 'a'"):
         told(request, *first, DONE, late)
-
-
-class Unruly(FakeTransport):
-    """Says some lines twice, some after the next, and some not at all."""
-
-    def __init__(self, folder, seed, **kind):
-        super().__init__(folder, **kind)
-        self._chance, self._held = random.Random(seed), None
-
-    def answers(self):
-        for line in super().answers():
-            # Its introduction has a time limit of minutes.
-            fate = self._chance.choice(("said", "said", "said", "twice", "later", "lost")) if self.requests else "said"
-            if fate == "later" and self._held is None:
-                self._held = line
-                continue
-            if fate != "lost":
-                yield from [line] * (2 if fate == "twice" else 1)
-            if self._held is not None:
-                yield self._held
-                self._held = None
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_whatever_an_engine_says_a_soak_ends_in_an_answer_or_an_error_with_a_name(seed):
-    transports = []
-
-    def start():
-        transports.append(Unruly(folder, 100 * seed + len(transports), batches=4))
-        return SoakEngine(transports[-1], patience=0.3)
-
-    folder = {}
-    stream = STREAM.model_copy(update={"rows": 40, "batches": 4, "seed": seed})
-    try:
-        done = Soak(start, "/soak", stream, 1, Watching()).run()
-    except HarnessError:
-        done = None
-    assert done is None or done.rows <= 40
-    assert all(transport.closed for transport in transports)
