@@ -323,19 +323,18 @@ class DriverEngine:
         self, request: CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
     ) -> Observation:
         steps: list[StepSeen] = []
-        emitted: list[Interrupted] = []
         with self._counting:
             self._running += 1
         try:
             # Checkpoints of one case may be resumed side by side, so messages name the run.
             run = f"{request.case} #{next(self._runs)}"
             with self._connection.conversation(run, request.model_copy(update={"case": run})) as mailbox:
-                observation = self._follow(request, run, mailbox, step_timeout, on_step, steps, emitted)
+                observation = self._follow(request, run, mailbox, step_timeout, on_step, steps)
             with self._counting:
                 self._answered += 1
             return observation
         except EngineFailed as error:
-            error.steps, error.emitted = tuple(steps), tuple(emitted)
+            error.steps = tuple(steps)
             raise
         finally:
             with self._counting:
@@ -357,8 +356,8 @@ class DriverEngine:
         step_timeout: float,
         on_step: Callable[[], None] | None,
         steps: list[StepSeen],
-        emitted: list[Interrupted],
     ) -> Observation:
+        emitted: list[Interrupted] = []
         names = {request.directory: "<case>", self._work: "<engine>"}
         deadline = time.monotonic() + step_timeout
         while True:

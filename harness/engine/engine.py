@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from conformance.core.case import Case, TableFormat
-from conformance.core.observation import Identity, Interrupted, Observation, StepSeen
+from conformance.core.observation import Identity, Observation, StepSeen
 from harness.engine.protocol import CaseRequest, FailureReason, ProgramRequest, ProgramSeen
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -132,8 +132,6 @@ class EngineFailed(HarnessError):
     """The engine gave no observation, so the cell is broken."""
 
     steps: tuple[StepSeen, ...] = ()
-    emitted: tuple[Interrupted, ...] = ()
-    """Micro-batches that were reported before their commit, if the request asked for it."""
 
     def __init__(self, message: str, *, log: str = "") -> None:
         super().__init__(message)
