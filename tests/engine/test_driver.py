@@ -296,33 +296,3 @@ def test_a_sink_of_the_authors_writes_what_is_captured(engine, target, tmp_path)
     assert verdict.status == "conforms", verdict.describe()
     assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "out").glob("*.json")) == 2
     assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "large").glob("*.json")) == 1
-
-
-def test_a_sink_may_start_queries_of_its_own(engine, target, tmp_path):
-    """As they are in a job: they read the same rows, and have checkpoints of their own."""
-    (tmp_path / "my_queries.py").write_text(
-        f"OUT = {str(tmp_path / 'files')!r}\n"
-        "seen = []\n"
-        "def write(frame):\n"
-        "    frame.writeStream.format('json').option('path', OUT).queryName('files').start()\n"
-        "    frame.writeStream.queryName('each').foreachBatch(lambda batch, id: seen.append(batch.count())).start()\n"
-    )
-    case = case_of(
-        tmp_path,
-        """
-        title: x
-        streams: {a: "n INT"}
-        query: [{from: a}, {where: n > 1}]
-        sink: my_queries:write
-        steps:
-          - add: {a: [[1], [2]]}
-            expect: {rows: [[2]]}
-          - restart: graceful
-          - add: {a: [[3]]}
-            expect: {rows: [[3]]}
-        """,
-    )
-    verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
-    assert verdict.status == "conforms", verdict.describe()
-    lines = [line for file in (tmp_path / "files").glob("*.json") for line in file.read_text().splitlines()]
-    assert sorted(lines) == ['{"n":2}', '{"n":3}']

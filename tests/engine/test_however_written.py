@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.checkpoints.checkpoint import read
-from conformance.checkpoints.files import open_files
-from conformance.cli.job_options import SampleFiles
-from conformance.cli.named_job import named_job, one_query, queries
-from conformance.cli.progress import NoAnswers
-from conformance.own_job.resumption import resume
-from conformance.runner.resources import EngineUse
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare
-from harness.runtimes.options import RuntimeOptions
-from harness.runtimes.own_code import Jar, OwnCode
 from harness.targets.targets import Targets
 from tests.engine.compiled import java_jar, needs_javac, scala_jar
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS
@@ -225,84 +215,6 @@ def test_what_a_main_method_does_wrong_is_one_line(folder: Path) -> None:
         done = conformance(folder, "check", *options)
         assert expected in " ".join(done.stderr.split()), done.stdout + done.stderr
         assert done.returncode == 2, name
-
-
-TWO_QUERIES = """
-package acme;
-
-import static org.apache.spark.sql.functions.*;
-
-import org.apache.spark.sql.*;
-import org.apache.spark.sql.streaming.*;
-
-public class Main {
-    public static void main(String[] arguments) throws Exception {
-        SparkSession spark = SparkSession.builder().config("spark.sql.shuffle.partitions", 1).getOrCreate();
-        Dataset<Row> orders = spark.readStream().schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders");
-        Dataset<Row> clicks = spark.readStream().schema("click_time TIMESTAMP, who STRING, page STRING").json("clicks");
-        Dataset<Row> o = orders.withWatermark("order_time", "10 minutes").alias("o");
-        Dataset<Row> c = clicks.withWatermark("click_time", "10 minutes").alias("c");
-        start(o.groupBy(window(col("order_time"), "10 minutes"), col("who")).count(), "counts", arguments[0]);
-        Column soon = expr("o.who = c.who AND order_time BETWEEN click_time AND click_time + INTERVAL 5 MINUTES");
-        start(c.join(o, soon, "leftOuter").select("c.who", "page", "amount"), "bought", arguments[0]);
-    }
-
-    static void start(Dataset<Row> rows, String name, String into) throws Exception {
-        DataStreamWriter<Row> writer = rows.writeStream().queryName(name).format("parquet").trigger(Trigger.AvailableNow());
-        writer.option("checkpointLocation", into + "/" + name).start(into + "/table-" + name).awaitTermination();
-    }
-}
-"""
-
-
-@full_run_only
-@needs_javac
-def test_checkpoints_that_a_main_method_wrote_are_resumed_or_refused_with_its_queries(tmp_path: Path) -> None:
-    (tmp_path / "Main.java").write_text(TWO_QUERIES)
-    for version, jar in (("3.5", "old.jar"), ("4.3", "new.jar")):
-        java_jar(tmp_path / jar, _environment(version))
-    for stream, row in (("orders", '"order_time": "2026-03-01 12:30:00", "who": "ada", "amount": 7'), ("clicks", "")):
-        (tmp_path / stream).mkdir()
-        (tmp_path / stream / "1.json").write_text(f"{{{row}}}\n" if row else "")
-    old = _environment("3.5")
-    submit = [
-        str(old.spark_home / "bin/spark-submit"),
-        "--master",
-        "local[1]",
-        "--class",
-        "acme.Main",
-        "old.jar",
-        "mine",
-    ]
-    subprocess.run(submit, cwd=tmp_path, env=old.environ(), check=True, capture_output=True)
-
-    jars = (Jar.parse(str(tmp_path / "new.jar")),)
-    use = EngineUse(runtime=RuntimeOptions(own_code=OwnCode.at([tmp_path]), jars=jars))
-    named = named_job(main="acme.Main", which="", arguments=[str(tmp_path / "elsewhere")])
-    (target,) = Targets.load().select(["4.3"])
-    with ExitStack() as stack:
-        asked = queries(named, target, use, SampleFiles.of((), (), 1, use), stack, (), silent=True)
-        counts, bought = (
-            resume(
-                files := open_files(str(tmp_path / "mine" / name)),
-                read(files),
-                *one_query(asked, number),
-                target,
-                asked.where,
-                NoAnswers(),
-            )
-            for number, name in enumerate(("counts", "bought"), 1)
-        )
-    assert (counts.verdict.outcome, counts.exit_code) == ("resumed", 0)
-    assert counts.observation is not None
-    ((batch,),) = (step.batches for step in counts.observation.steps)
-    # Ten minutes before the order, whose window has not ended: it is in the state.
-    assert (batch.watermark, batch.state) == (1772367600000, (1,))
-    assert (bought.verdict.outcome, bought.exit_code) == ("refused", 1)
-    # SPARK-57003: a key of the join's state is nullable from 4.0 on.
-    assert bought.verdict.error is not None
-    assert bought.verdict.error.name == "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
-    assert not (tmp_path / "elsewhere").exists()
 
 
 @needs_javac

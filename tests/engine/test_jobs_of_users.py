@@ -1,7 +1,4 @@
-"""``conformance check`` of jobs of the kinds people write, each verdict held against plain PySpark doing the real thing.
-
-``python -m tests.engine.jobs FOLDER`` prints all of them as a table.
-"""
+"""``conformance check`` of jobs of the kinds people write, each verdict held against plain PySpark doing the real thing."""
 
 from __future__ import annotations
 

@@ -68,56 +68,8 @@ def inner_with_another_value(spark, left, right):
     return _joined(left, right, SOON, "inner", "Name")
 
 
-def _numbers(values, *more):
-    casts = ("STRING AS str", "FLOAT AS f", "DOUBLE AS d", "DECIMAL AS dec")
-    casts = ("CAST(value AS {}) AS {}".format(*each.split(" AS ")) for each in casts)
-    return required(values).selectExpr("value", "value % 5 AS id", *casts, "value % 3 AS mod", *more).groupBy("id")
-
-
-def common(spark, values):
-    grouped = _numbers(values, "named_struct('key', CAST(value AS STRING), 'value', value) AS s")
-    columns = [F.avg(name).alias(f"avg_{name}") for name in ("value", "f", "d", "dec")]
-    columns += [F.count("value").alias("cnt")]
-    columns += [F.first("value").alias("first_v"), F.first("s").alias("first_s")]
-    columns += [F.last("value").alias("last_v"), F.last("s").alias("last_s")]
-    columns += [F.min(F.struct("value", "str")).alias("min_struct"), F.max("value").alias("max_v")]
-    columns += [F.sum(name).alias(f"sum_{name}") for name in ("value", "f", "d")]
-    columns += [F.collect_list("value").alias("list"), F.collect_set("mod").alias("set")]
-    shown = "id avg_value avg_f avg_d avg_dec cnt first_v first_s.value last_v last_s.value min_struct.value max_v"
-    found = [f"{name} AS c{at}" for at, name in enumerate(f"{shown} sum_value sum_f sum_d list".split())]
-    return grouped.agg(*columns).selectExpr(*found, "sort_array(set)")
-
-
-def statistical(spark, values):
-    found = ["kurtosis(d)", "skewness(d)"]
-    found += [f"approx_count_distinct({name})" for name in ("mod", "f", "d", "dec", "str")]
-    found += [f"{name}(d)" for name in ("stddev_pop", "stddev_samp", "var_pop", "var_samp")]
-    found += [f"{name}(value, mod)" for name in ("covar_pop", "covar_samp", "corr")]
-    return _numbers(values).agg(*(F.expr(each).alias(f"c{at}") for at, each in enumerate(found)))
-
-
-def decimals(spark, values):
-    grouped = required(values).selectExpr("value", "value % 2 AS id", "CAST(value AS DECIMAL) AS dec").groupBy("id")
-    return grouped.agg(F.sum("dec").alias("sum_dec"), F.collect_list("value").alias("col_list"))
-
-
-def distinct(spark, values):
-    topic = "CAST(value AS STRING) AS topic"
-    made = ("value", "value + 10 AS key", topic, "value + 100 AS partition", "value + 5 AS offset")
-    return required(values).selectExpr(*made).dropDuplicates().select("key", "value", "topic", "partition", "offset")
-
-
 def _keyed(values):
     return required(values).selectExpr("value AS key1", "value * 2 AS key2", "value * 3 AS value")
-
-
-def distinct_keys(spark, values):
-    spark.conf.set("spark.sql.shuffle.partitions", 1)
-    return _keyed(values).dropDuplicates(["key1", "key2"])
-
-
-def distinct_keys_repartitioned(spark, values):
-    return _keyed(values).repartition("key1").dropDuplicates(["key1", "key2"])
 
 
 def counted_keys_repartitioned(spark, values):
@@ -131,18 +83,6 @@ def counted_keys_in_one_partition(spark, values):
 
 def distinct_a(spark, rows):
     return required(rows).withColumnRenamed("a", "_1").dropDuplicates(["_1"])
-
-
-def distinct_a_and_b(spark, rows):
-    return required(rows).withColumnsRenamed({"a": "_1", "b": "_2"}).dropDuplicates(["_1", "_2"])
-
-
-def counts_of_a(spark, rows):
-    return required(rows).withColumnRenamed("a", "_1").groupBy("_1").count()
-
-
-def limit(spark, rows):
-    return required(rows).limit(10)
 
 
 def sessions(spark, rows):

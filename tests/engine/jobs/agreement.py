@@ -114,23 +114,3 @@ def _workarounds(plain: Plain, answer: Answer) -> Iterator[str]:
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(sorted(set(words))) or "nothing"
-
-
-def shown_plain(plain: Plain) -> str:
-    """``rows same; refused; stateSchemaCheck=false: resumed``"""
-    helps = [f"{setting.rpartition('.')[2]}: {_listed(met_by(seen))}" for setting, seen in plain.workarounds.items()]
-    error = [f"ends with {plain.errors[1]}"] if plain.errors[1] and plain.errors[0] != plain.errors[1] else []
-    columns = [] if plain.same_columns else ["other columns"]
-    return "; ".join([f"rows {plain.rows}", *columns, *error, _listed(met_by(plain.checkpoints)), *helps])
-
-
-def shown_answer(answer: Answer) -> str:
-    """The same of a verdict."""
-    tried = {
-        each["setting"].rpartition(".")[2]: _listed(each["outcomes"])
-        for checkpoint in answer["checkpoints"]
-        for each in checkpoint["tried"]
-    }
-    columns = ["other columns"] if answer["columns"] else []
-    helps = [f"{setting}: {outcomes}" for setting, outcomes in tried.items()]
-    return "; ".join([f"rows {rows_of(answer)}", *columns, _listed(met_in(answer)), *helps])
