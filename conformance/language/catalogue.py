@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
+from conformance.language.shape import Choice, Converted, Key, ListOf, Record, Text
 from conformance.language.source import (
     Entries,
     InvalidCase,
@@ -25,7 +26,8 @@ from conformance.language.source import (
     read_yaml,
     text_of,
 )
-from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
+from conformance.language.steps import EXPECT_KEYS
+from conformance.language.version_differences import RANGE, SHARED_UPGRADES, check_shared_upgrades
 
 DESCRIPTIONS: Mapping[str, str] = {
     "reversed-rows": "the rows of each partition of a micro-batch arrive in the opposite order",
@@ -49,6 +51,23 @@ DESCRIPTIONS: Mapping[str, str] = {
 }
 """Name of a variant → what differs in it."""
 
+
+CLAUSES = ListOf(
+    Record(
+        "a clause",
+        {
+            "says": Key(Text("a part of the sentence"), "the part of the sentence", required=True),
+            "case": Key(Text("the id of a case"), "the case that shows it", required=True),
+            "step": Key(Converted(Text("the number of a step", "^[1-9][0-9]{0,3}$"), int), "its step", required=True),
+            "shows": Key(Choice("key of `expect`", tuple(EXPECT_KEYS)), "what would not be met", required=True),
+            "versions": Key(RANGE, "The versions that it is about; all if absent."),
+            "differs": Key(RANGE, "The versions of which it says what `differs` of the case does; none if absent."),
+        },
+    ),
+    "a list of clauses",
+    at_least=1,
+)
+"""The parts of a sentence of ``behaviours.yaml`` or ``questions.yaml``, each with the step that proves it."""
 
 CatalogueEntries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -142,6 +161,9 @@ def _read(path: Path) -> CatalogueEntries:
     content = read_yaml(path, report)
     if content is not None and not isinstance(content, Entries):
         report.add(content, "a catalogue must be a mapping from id to entry")
+    for entry in content.entries if isinstance(content, Entries) else ():
+        if (clauses := child(entry.value, "clauses")) is not None:
+            CLAUSES.check(clauses, report)
     are_upgrades = path.name == FILES["upgrades"]
     if isinstance(content, Entries) and not report.problems and are_upgrades and SHARED_UPGRADES.check(content, report):
         check_shared_upgrades(content, report)

@@ -115,7 +115,7 @@ _EVENT_TIME = Record(
     at_least=1,
     description="Event times of the last data batch, truncated to milliseconds.",
 )
-_KEYS = {
+EXPECT_KEYS = {
     "rows": Key(
         ROWS,
         "Rows that the micro-batches of the step emitted, in any order (complete mode: those of the last batch). "
@@ -151,20 +151,20 @@ _KEYS = {
 EXPECTATION = Definition(
     Record(
         "`expect`",
-        _KEYS,
+        EXPECT_KEYS,
         description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
     ),
     "expectation",
 )
 
-_UNCHECKABLE = tuple(key for key in _KEYS if key != "error")
+_UNCHECKABLE = tuple(key for key in EXPECT_KEYS if key != "error")
 """Keys that `unchecked` may name: an unexpected error always fails the case."""
 
 CHANGE = Definition(
     Record(
         "a change of an expectation",
         {
-            **_KEYS,
+            **EXPECT_KEYS,
             "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
             "unchecked": Key(
                 ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),

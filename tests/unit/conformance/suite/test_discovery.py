@@ -145,6 +145,42 @@ def test_an_invalid_catalogue(tmp_path: Path, text: str, message: str) -> None:
     assert ids(suite) == ["a"]
 
 
+CLAUSE = "says: It is late, case: late-drops/a, step: '2', shows: rows"
+
+
+@pytest.mark.parametrize("name", ["behaviours.yaml", "questions.yaml"])
+@pytest.mark.parametrize(
+    ("clauses", "column", "message"),
+    [
+        (f"[{{{CLAUSE}}}]", None, ""),
+        (f"[{{{CLAUSE}, versions: '<3.4', differs: ['<3.1', '>=3.2,<3.4']}}]", None, ""),
+        ("[]", 12, "must not be empty: expected a list of clauses"),
+        (
+            "[{case: late-drops/a, step: '2', shows: rows}]",
+            13,
+            "a clause needs the key `says`: the part of the sentence",
+        ),
+        ("[{says: It is late, step: '2', shows: rows}]", 13, "a clause needs the key `case`: the case that shows it"),
+        ("[{says: It is late, case: late-drops/a, shows: rows}]", 13, "a clause needs the key `step`: its step"),
+        (f"[{{{CLAUSE}, differs: true}}]", 85, "true is not a quoted version range: '>=3.4,<3.4.4'"),
+        (f"[{{{CLAUSE}, versions: '<2.0'}}]", 86, "no known release is below 2.0"),
+        (f"[{{{CLAUSE.replace('rows', 'row')}}}]", 70, "unknown key of `expect` 'row': did you mean 'rows'?"),
+        (f"[{{{CLAUSE.replace('2', '9' * 5000)}}}]", 58, "is not the number of a step"),
+        (f"[{{{CLAUSE.replace('2', 'second')}}}]", 58, '"second" is not the number of a step'),
+        (f"[{{{CLAUSE}, spark: '<3.4'}}]", 76, "unknown key 'spark' in a clause"),
+    ],
+)
+def test_clauses_name_the_steps_that_prove_them(
+    tmp_path: Path, name: str, clauses: str, column: int | None, message: str
+) -> None:
+    write(tmp_path / "behaviours.yaml", "one: A\n")
+    write(tmp_path / name, f"late-predicate:\n  clauses: {clauses}\n")
+    write(tmp_path / "a.yaml", CASE)
+    problems = [problem for problem in load([tmp_path]).problems if problem.path.name == name]
+    assert [(problem.line, problem.column) for problem in problems] == ([(2, column)] if column else [])
+    assert all(message in problem.message for problem in problems)
+
+
 def test_the_digest_is_over_ids_and_contents(tmp_path: Path) -> None:
     for folder, name, text in [
         ("one", "a", CASE),
