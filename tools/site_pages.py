@@ -142,7 +142,7 @@ def made_pages() -> Mapping[str, str]:
     return {
         **moved,
         **{f"{CHAPTERS}/{name}": with_ids(content) for name, content in pages.items()},
-        "questions.md": with_ids(questions_markdown(found, _specification(), address, CHAPTERS)),
+        "questions.md": with_ids(questions_markdown(_report(), found, _specification(), address, CHAPTERS)),
         "commands.md": commands_page(),
         "python-api.md": python_page(),
     }

@@ -8,9 +8,10 @@ from typing import Any
 
 from conformance.core.errors import WrongUsage
 from reports.analysis.report import Report
-from reports.analysis.specification import TITLE, Evidence, Specification, SpecifiedStatement, TestedBy
-from reports.html.specification_pages import CaseAddress, evidence_lines
-from reports.html.texts import code, link, sources, text
+from reports.analysis.specification import TITLE, Specification, SpecifiedStatement
+from reports.analysis.standing import Clause, Evidence
+from reports.html.specification_pages import CaseAddress, clause_lines, evidence_lines
+from reports.html.texts import link, sources, text
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Question:
     id: str
     question: str
     answer: str
-    cases: tuple[TestedBy, ...]
-    """The best comes first."""
+    clauses: tuple[Clause, ...]
+    """The parts of the answer; the best comes first."""
     statements: tuple[SpecifiedStatement, ...]
     links: tuple[str, ...]
     evidence: Evidence
@@ -35,9 +36,9 @@ def questions(report: Report, specification: Specification) -> tuple[Question, .
 def _question(
     report: Report, statements: Mapping[str, SpecifiedStatement], id: str, entry: Mapping[str, Any]
 ) -> Question:
-    cases = tuple(map(str, entry.get("cases", ())))
+    clauses = Clause.all_of(report, entry)
     behaviours = tuple(map(str, entry.get("behaviours", ())))
-    for case in cases:
+    for case in (clause.case for clause in clauses):
         if report.case(case) is None and case not in report.changed:
             raise WrongUsage(f"questions.yaml: {id}: there are no results of a case {case!r}")
     for behaviour in behaviours:
@@ -47,15 +48,15 @@ def _question(
         id=id,
         question=" ".join(str(entry["question"]).split()),
         answer=" ".join(str(entry["answer"]).split()),
-        cases=tuple(TestedBy(case, report.title(case)) for case in cases),
+        clauses=clauses,
         statements=tuple(statements[behaviour] for behaviour in behaviours),
         links=tuple(map(str, entry.get("links", ()))),
-        evidence=Evidence.of(report.matrix, cases, report.versions),
+        evidence=Evidence.of(report, clauses),
     )
 
 
 def questions_markdown(
-    questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
+    report: Report, questions: Sequence[Question], specification: Specification, address: CaseAddress, chapters: str
 ) -> str:
     """Return the page of questions; ``address``: of the pages of cases; ``chapters``: of the folder with the specification's chapters."""
     pages = {
@@ -72,12 +73,12 @@ def questions_markdown(
             link(statement.number, f"{chapters.rstrip('/')}/{pages[statement.number]}#{statement.number}")
             for statement in asked.statements
         )
-        cases = "\n".join(f"- {link(case.title, address(case.case))} {code(case.case)}" for case in asked.cases)
+        shown = "\n".join(clause_lines(report, asked.clauses, asked.evidence, address))
         elsewhere = f"*Asked and answered elsewhere:* {sources(asked.links)}\n" if asked.links else ""
         parts.append(
             f'<a id="{asked.id}"></a>\n\n## {text(asked.question)}\n\n{text(asked.answer)}\n\n'
             + "\n".join(evidence_lines(asked.evidence))
-            + f"\n*Shown by:*\n\n{cases}\n\n*Specification:* {statements}\n\n{elsewhere}"
+            + f"\n*Shown by:*\n\n{shown}\n\n*Specification:* {statements}\n\n{elsewhere}"
         )
     return "\n".join(parts)
 

@@ -21,6 +21,9 @@ from conformance.core.case import (
 )
 from conformance.core.versions import SparkVersion, VersionRange
 
+FIELDS = {str(field.alias): name for name, field in Expectation.model_fields.items()}
+"""Key of ``expect`` → its field."""
+
 
 @dataclass(frozen=True)
 class NotApplicable:
@@ -138,8 +141,7 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
     Replacing ``rows`` (``dropped``, ``state``) removes the same key of batches that are not replaced. Replacing ``batches`` that all
     have rows (drops, state) replaces those of the step.
     """
-    fields = {field.alias: name for name, field in Expectation.model_fields.items()}
-    removed = frozenset(fields.get(key, key) for key in change.unchecked)
+    removed = frozenset(FIELDS[key] for key in change.unchecked)
     given = change.model_fields_set & Expectation.model_fields.keys()
     expectation = written.expectation.model_copy(update={key: getattr(change, key) for key in given})
     changed = replace(

@@ -1,146 +1,34 @@
 """The specification "Event-time semantics of Structured Streaming, as tested", made from four things.
 
-The catalogue of behaviours states, cases and their results are the evidence, and the reference model gives each rule with its values
-and the functions that decide by it. Numbers are stored in the catalogue, so that a statement keeps its address.
+The catalogue of behaviours states, the results of the steps that it cites are the evidence, and the reference model gives each rule
+with its values and the functions that decide by it. Numbers are stored in the catalogue, so that a statement keeps its address.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import groupby
 from pkgutil import resolve_name
 from textwrap import dedent
 from types import FunctionType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import SparkVersion, VersionRange
-from conformance.judging.verdict import Status, not_applicable
+from conformance.core.versions import SparkVersion
+from conformance.judging.verdict import not_applicable
 from conformance.model.catalogue import RuleValue
 from conformance.model.catalogue import catalogue as model_rules
 from conformance.model.errors import Unpredictable
 from conformance.model.rules import RulesRead, features
 from conformance.oracle.prediction import predict
 from reports.analysis.divided_work import divide
-from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.results.records import Cell, DocumentedDifference, TargetRecord
-from reports.results.status import DOES_NOT_CONFORM, MARKS
-
-Standing: TypeAlias = Literal["holds", "differs", "bug", "unsupported", "outside", "violates", "untested"]
-
-STANDINGS: dict[Standing, str] = {
-    "holds": f"{MARKS['conforms'].glyph} holds",
-    "differs": f"{MARKS['differs'].glyph} differs in some cases, as they document",
-    "bug": f"{MARKS['bug'].glyph} broken by a known bug in some cases",
-    "unsupported": f"{MARKS['unsupported'].glyph} not available",
-    "outside": f"{MARKS['not-applicable'].glyph} does not apply",
-    "violates": f"{MARKS['violates'].glyph} violated",
-    "untested": "○ no result",
-}
-_WORST_FIRST: Mapping[Standing, Collection[Status]] = {
-    "violates": DOES_NOT_CONFORM,
-    "bug": ["bug"],
-    "differs": ["differs"],
-    "holds": ["conforms"],
-    "unsupported": ["unsupported"],
-}
-
-
-@dataclass(frozen=True)
-class Variation:
-    """What cases show on some versions instead of what they show on the others, as they document it."""
-
-    versions: str
-    """The versions on which it was seen: ``3.0 – 3.3``."""
-    reason: DocumentedDifference
-    """The entry of the first case; others may put the same ticket differently."""
-    cases: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Evidence:
-    spans: tuple[tuple[Standing, str], ...]
-    """Each standing and the versions in a row that have it, oldest first: ``3.4 – 4.3``."""
-    variations: tuple[Variation, ...]
-    """By ticket, or by reason if there is no ticket; known bugs come first."""
-
-    @property
-    def summary(self) -> str:
-        """``● holds: 3.4 – 4.3; – not available: 3.0 – 3.3``."""
-        return "; ".join(f"{STANDINGS[standing]}: {versions}" for standing, versions in self.spans)
-
-    @classmethod
-    def of(
-        cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[TargetRecord], within: VersionRange | None = None
-    ) -> Evidence:
-        """Return the evidence of some cases on the targets, oldest first; a case that is not in the results shows nothing.
-
-        ``within``: the versions that the statement is about; None for all.
-        """
-        names = tuple(cases)
-        cells = {target.name: [matrix.cell(case, target) for case in names] for target in targets}
-
-        inside = [target for target in targets if within is None or target.version is None or target.version in within]
-        # A case that differs on every version that the statement is about differs as the statement says.
-        as_said = {
-            at
-            for at in range(len(names) if within is not None else 0)
-            if {cell.status for target in inside if (cell := cells[target.name][at]) is not None} == {"differs"}
-        }
-
-        def standing(target: TargetRecord) -> Standing:
-            if target not in inside:
-                return "outside"
-            known = _standing(cell for at, cell in enumerate(cells[target.name]) if at not in as_said)
-            return "holds" if known == "untested" and as_said else known
-
-        spans = tuple((known, span([*group], targets)) for known, group in groupby(targets, key=standing))
-        return cls(spans, tuple(_variations(cells, targets)))
-
-
-def _standing(cells: Iterable[Cell | None]) -> Standing:
-    """Return the least good of the cases that apply to a version; a feature that is not there says nothing of the others."""
-    statuses = {cell.status for cell in cells if cell is not None}
-    return next(
-        (standing for standing, deciding in _WORST_FIRST.items() if not statuses.isdisjoint(deciding)), "untested"
-    )
-
-
-def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[TargetRecord]) -> Iterator[Variation]:
-    entries: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, TargetRecord], set[str]]] = {}
-    for target in targets:
-        for cell in cells[target.name]:
-            if cell is not None and cell.differs is not None:
-                reason = cell.differs
-                key = not reason.bug, reason.link or reason.introduced_by or reason.reason
-                _, having, cases = entries.setdefault(key, (reason, {}, set()))
-                having[target.name] = target
-                cases.add(cell.case)
-    for _, (reason, having, cases) in sorted(entries.items(), key=lambda item: item[0][0]):
-        yield Variation(span([*having.values()], targets), reason, tuple(sorted(cases)))
-
-
-def span(some: Sequence[TargetRecord], every: Sequence[TargetRecord]) -> str:
-    """Write some of all tested versions, both oldest first, as ranges: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full."""
-    named = {target.name for target in some}
-    runs = [[*group] for within, group in groupby(every, key=lambda target: target.name in named) if within]
-    ends = (dict.fromkeys((_short(run[0], run, every), _short(run[-1], run, every))) for run in runs)
-    return ", ".join(map(" – ".join, ends))
-
-
-def _short(target: TargetRecord, run: Sequence[TargetRecord], every: Sequence[TargetRecord]) -> str:
-    """Return ``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
-    if target.line is None or not target.apache:
-        return target.title
-    whole = {other.name for other in every if other.line == target.line} <= {other.name for other in run}
-    return target.line if whole else target.title
-
+from reports.analysis.standing import Clause, Evidence, span
+from reports.results.records import TargetRecord
 
 TITLE = "Event-time semantics of Structured Streaming, as tested"
 _LONGEST = 16
@@ -170,17 +58,8 @@ class RuleReader:
 class TestedBy:
     case: str
     title: str
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A part of a statement, and the step of a case that would fail if it were wrong."""
-
-    says: str
-    case: TestedBy
-    step: int
-    shows: str
-    """The key of ``expect`` that would not be met: ``watermark``."""
+    bugs: str = ""
+    """The versions on which it shows a known bug, in any of its steps: ``3.2 – 3.5``."""
 
 
 @dataclass(frozen=True)
@@ -322,7 +201,8 @@ def _not_numbered(id: str, why: str) -> WrongUsage:
 def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterable[str]) -> SpecifiedStatement:
     names = tuple(cases)
     versions = str(entry.get("versions", "all"))
-    within = None if versions == "all" else VersionRange.parse(versions)
+    clauses = Clause.all_of(report, entry)
+    bugs = {case: [one for one in report.versions if report.matrix.status(case, one.name) == "bug"] for case in names}
     why = entry.get("why") or entry.get("reason")
     return SpecifiedStatement(
         number=str(entry["number"]),
@@ -331,17 +211,12 @@ def _statement(report: Report, id: str, entry: Mapping[str, Any], cases: Iterabl
         observable=versions,
         sources=tuple(map(str, entry.get("sources", ()))),
         confs=tuple(map(str, entry.get("confs", ()))),
-        cases=tuple(TestedBy(case, report.title(case)) for case in names),
-        evidence=Evidence.of(report.matrix, names, report.versions, within),
+        cases=tuple(TestedBy(case, report.title(case), span(bugs[case], report.versions)) for case in names),
+        evidence=Evidence.of(report, clauses),
         rules=tuple(stated_rule(str(name)) for name in entry.get("rules", ())),
         untested=None if names else " ".join(str(why or "No case tests this.").split()),
-        clauses=tuple(_clause(report, clause) for clause in entry.get("clauses", ())),
+        clauses=clauses,
     )
-
-
-def _clause(report: Report, clause: Mapping[str, Any]) -> Clause:
-    case = str(clause["case"])
-    return Clause(str(clause["says"]), TestedBy(case, report.title(case)), int(clause["step"]), str(clause["shows"]))
 
 
 def stated_rule(name: str) -> StatedRule:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from conformance.core.wording import counted
 from reports.analysis.releases import release_lines
 from reports.analysis.report import Report
-from reports.analysis.specification import Evidence
+from reports.analysis.standing import Clause, Evidence
 from reports.html.addresses import compare_key
 from reports.html.overview_pages import bugs_page, on_one_line, refusals, search_errors, search_words
 
@@ -43,19 +43,19 @@ class AskedQuestion:
 
 
 def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
-    """Return the questions of the suite's catalogue whose cases are all in the report."""
+    """Return the questions of the suite's catalogue whose cited cases are all in the report."""
     catalogue = report.catalogue.questions if report.catalogue is not None else None
     return tuple(
         AskedQuestion(
             id,
             on_one_line(entry, "question"),
             on_one_line(entry, "answer"),
-            Evidence.of(report.matrix, cases, report.versions).summary,
-            cases,
+            Evidence.of(report, clauses).summary,
+            tuple(dict.fromkeys(clause.case for clause in clauses)),
             tuple(map(str, entry.get("behaviours", ()))),
         )
         for id, entry in (catalogue or {}).items()
-        if (cases := tuple(map(str, entry.get("cases", ())))) and all(case in report.matrix.places for case in cases)
+        if (clauses := Clause.all_of(report, entry)) and all(clause.case in report.matrix.places for clause in clauses)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -14,16 +14,8 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.report import Report
-from reports.analysis.specification import (
-    STANDINGS,
-    TITLE,
-    Chapter,
-    Evidence,
-    Specification,
-    SpecifiedStatement,
-    StatedRule,
-    Variation,
-)
+from reports.analysis.specification import TITLE, Chapter, Specification, SpecifiedStatement, StatedRule
+from reports.analysis.standing import STANDINGS, Clause, Evidence, Variation
 from reports.html.addresses import InAFolder, case_key
 from reports.html.dossier import make_folder, write_standalone
 from reports.html.texts import block, code, link, sources, text
@@ -71,10 +63,11 @@ class SpecificationPages:
         cases = {case.case for statement in specification.statements for case in statement.cases}
         versions = ", ".join(target.title for target in specification.targets)
         return (
-            "Every statement has a number that never changes, the cases that test it, and the versions on which "
-            "their results agree with it. Where the reference model has a rule for it, its values are shown with "
-            "the functions that decide by them. Statement, cases and rule are kept in step by tests: a statement without "
-            "a case or a result, and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
+            "Every statement has a number that never changes, the cases about it, and the versions on which it holds: "
+            "those on which the steps that prove its parts did what it says. "
+            "Where the reference model has a rule for it, its values are shown with the functions that decide by them. "
+            "Statement, cases and rule are kept in step by tests: a statement without a case or a result, "
+            "and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
             f"{counted(len(specification.statements), 'statement')}, {counted(len(cases), 'case')}, on Spark {versions}. "
             f"Results of {results.header.started:%d %B %Y}, suite {code(results.header.suite[:12])}.\n"
         )
@@ -137,7 +130,8 @@ class SpecificationPages:
         else:
             parts += [*evidence_lines(statement.evidence), self._cases(statement, folded=folded)]
         if statement.clauses:
-            parts.append(self._clauses(statement))
+            items = clause_lines(self.report, statement.clauses, statement.evidence, self.address)
+            parts.append("*What fails if a part of it is wrong:*\n\n" + "\n".join(items) + "\n")
         parts.append(f"*Sources:* {sources(statement.sources)}\n")
         if statement.confs:
             parts.append(f"*Settings:* {', '.join(map(code, statement.confs))}\n")
@@ -145,18 +139,14 @@ class SpecificationPages:
         return "\n".join(parts)
 
     def _cases(self, statement: SpecifiedStatement, *, folded: bool) -> str:
-        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in statement.cases]
+        items = [
+            f"- {link(case.title, self.address(case.case))} {code(case.case)}"
+            + (f" {MARKS['bug'].glyph} known bug: {case.bugs}" if case.bugs else "")
+            for case in statement.cases
+        ]
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
-
-    def _clauses(self, statement: SpecifiedStatement) -> str:
-        items = [
-            f"- “{text(clause.says)}”: {code(clause.shows)} of step {clause.step} of "
-            f"{link(clause.case.title, self.address(clause.case.case))}"
-            for clause in statement.clauses
-        ]
-        return "*What fails if a part of it is wrong:*\n\n" + "\n".join(items) + "\n"
 
     def _rule(self, rule: StatedRule, *, folded: bool) -> str:
         parts = [f"Source: {sources([rule.source])}\n"]
@@ -186,11 +176,20 @@ _LEGEND = " · ".join(STANDINGS.values()) + "\n"
 
 
 def evidence_lines(evidence: Evidence) -> Iterator[str]:
-    """Yield on which versions it holds, and what some cases show instead, with the reason."""
+    """Yield on which versions it holds, and why cited steps differ or did not run on some."""
     yield evidence.summary + "\n"
     if evidence.variations:
-        yield "*What cases document as different on some versions:*\n"
+        yield "*What the cases document of its steps on some versions:*\n"
         yield "\n".join(_variation(variation) for variation in evidence.variations) + "\n"
+
+
+def clause_lines(report: Report, clauses: Iterable[Clause], whole: Evidence, address: CaseAddress) -> Iterator[str]:
+    """Yield each part of a sentence with its step, and with the versions on which it holds if they are not those of the whole."""
+    for clause in clauses:
+        evidence = Evidence.of(report, [clause])
+        versions = f" ({evidence.summary})" if evidence.spans != whole.spans else ""
+        step = f"{code(clause.shows)} of step {clause.step} of {link(clause.title, address(clause.case))}"
+        yield f"- “{text(clause.says)}”: {step}{versions}"
 
 
 def _variation(variation: Variation) -> str:

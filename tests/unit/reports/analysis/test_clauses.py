@@ -15,14 +15,22 @@ from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}
 (CATALOGUE,) = whole_suite().catalogues.values()
-CLAUSES = [(entry, clause) for entry in CATALOGUE.behaviours.values() for clause in entry.get("clauses", ())]
+MADE_UP = {
+    **dict.fromkeys(BatchSeen.model_fields),
+    **dict.fromkeys(("id", "logged", "duration_ms"), 99),
+    **dict.fromkeys(("sources", "state", "rows"), ()),
+    "kind": "data",
+    "progress": {},
+}
+ENTRIES = {**CATALOGUE.behaviours, **CATALOGUE.questions}
+CLAUSES = [(id, clause) for id, entry in ENTRIES.items() for clause in entry.get("clauses", ())]
 
 
-def version_of(entry, case):
-    """The newest release that the statement is about and the case applies to, if possible without a known bug."""
-    about = entry["versions"]
-    versions = [one for one in releases() if about == "all" or one in VersionRange.parse(about)]
-    shown = [one for one in versions if not_applicable(case, one) is None]
+def version_of(id, clause, case):
+    """The newest release that the clause is about and the case applies to, if possible without a known bug."""
+    about = [ENTRIES[id].get("versions", "all"), clause.get("versions", "all"), clause.get("differs", "all")]
+    ranges = [VersionRange.parse(text) for text in about if text != "all"]
+    shown = [one for one in releases() if all(one in each for each in ranges) and not_applicable(case, one) is None]
     return max(shown, key=lambda one: ((entry := case.differs_on(one)) is None or entry.bug is None, one))
 
 
@@ -35,21 +43,26 @@ def published():
 
 
 @cache
-def answered(id, version):
-    """What the model predicts, else what the version answered."""
+def answered(id, version, shows):
+    """What the model predicts, else what the version answered: the model has no plan."""
+    if shows == "plan":
+        return Observation.model_validate(published()[id, f"spark-{version}"])
     try:
         return predict(CASES[id], version).observation
     except Unpredictable:
         return Observation.model_validate(published()[id, f"spark-{version}"])
 
 
-def findings_of(case, version, seen):
+def findings_of(case, version, seen, shows):
     """Published answers have no progress, so what is expected of it is left out."""
-    return [one for one in judge(comparable(case), version, seen).findings if not needs_progress(one)]
+    judged = judge(case if shows == "plan" else comparable(case), version, seen)
+    return [one for one in judged.findings if not needs_progress(one)]
 
 
 def moved(batches):
     """The same rows from another micro-batch; one more micro-batch if there are none to move."""
+    if not batches:
+        return (BatchSeen(**MADE_UP),)
     emitting = next((at for at, batch in enumerate(batches) if batch.rows), None)
     if emitting is None or len(batches) == 1:
         last = batches[-1]
@@ -67,14 +80,7 @@ def with_other_rows(batches, width):
     for at, batch in enumerate(batches):
         if batch.rows:
             return (*batches[:at], batch.model_copy(update={"rows": batch.rows[1:]}), *batches[at + 1 :])
-    made_up = {
-        **dict.fromkeys(BatchSeen.model_fields),
-        **dict.fromkeys(("id", "logged", "duration_ms"), 99),
-        **dict.fromkeys(("sources", "state", "rows"), ()),
-        "kind": "data",
-        "progress": {},
-    }
-    last = batches[-1] if batches else BatchSeen(**made_up)
+    last = batches[-1] if batches else BatchSeen(**MADE_UP)
     return (*batches[:-1], last.model_copy(update={"rows": ((None,) * width,)}))
 
 
@@ -125,9 +131,11 @@ def altered(observation, number, shows):
             steps[at] = step.model_copy(update={"batches": moved(step.batches)})
         case "watermark":
             steps[at] = step.model_copy(update={"watermark": step.watermark + 1})
+        case "plan":
+            steps[at] = step.model_copy(update={"plan": "another plan"})
         case "error":
-            assert step.error is not None, "it does not end with an error"
-            error = ErrorSeen(stage=step.error.stage, classes=("OtherException",), message="for another reason")
+            stage = step.error.stage if step.error is not None else "run"
+            error = ErrorSeen(stage=stage, classes=("OtherException",), message="for another reason")
             steps[at] = step.model_copy(update={"error": error})
         case _:
             last = max(place for place in range(at + 1) if steps[place].batches)
@@ -137,14 +145,15 @@ def altered(observation, number, shows):
 
 
 def test_a_clause_is_of_the_sentence_and_its_step_fails_if_it_is_wrong():
-    for entry, clause in CLAUSES:
-        said = f"{entry['number']} {clause['says']}"
-        assert " ".join(clause["says"].split()) in " ".join(entry["sentence"].split()), said
+    for id, clause in CLAUSES:
+        said, shows = f"{id}: {clause['says']}", clause["shows"]
+        text = ENTRIES[id].get("sentence") or ENTRIES[id]["answer"]
+        assert " ".join(clause["says"].split()) in " ".join(text.split()), said
         case = CASES[clause["case"]]
-        version = version_of(entry, case)
-        seen = answered(case.id, version)
-        assert findings_of(case, version, seen) == [], said
-        wrong = findings_of(case, version, altered(seen, int(clause["step"]), clause["shows"]))
+        version = version_of(id, clause, case)
+        seen = answered(case.id, version, shows if shows == "plan" else "")
+        assert findings_of(case, version, seen, shows) == [], said
+        wrong = findings_of(case, version, altered(seen, int(clause["step"]), shows), shows)
         assert int(clause["step"]) in {finding.place.step for finding in wrong}, said
 
 

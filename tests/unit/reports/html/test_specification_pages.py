@@ -108,6 +108,21 @@ def test_a_clause_is_shown_with_the_step_that_would_fail():
     assert shown in markdown()["03-late-filtering.md"]
 
 
+def test_a_clause_says_where_it_holds_if_that_is_not_where_its_statement_does():
+    page = markdown()["03-late-filtering.md"]
+    (joined,) = [line for line in page.splitlines() if line.startswith("- “counts both sides together”")]
+    assert joined.endswith("(○ not tried: 3.0; ● holds: 3.1 – 4.3)"), "3.0 has no metric of late rows"
+    (sides,) = [line for line in page.splitlines() if line.startswith("- “filters late rows one by one on each side”")]
+    assert sides.endswith(")")
+    assert "not tried" not in sides
+
+
+def test_a_case_shows_its_known_bugs_though_they_are_none_of_its_statements():
+    """6.1 holds by its own steps, and one of its cases shows the bug that 6.8 is about."""
+    page = markdown()["06-multiple-inputs.md"]
+    assert "`several-watermarks/silent-streams-do-not-lend-their-watermark` ▲ known bug: 3.2 – 3.5" in page
+
+
 def test_the_page_to_print_is_whole_and_needs_nothing_else(written):
     page = (written / ONE_PAGE).read_text(encoding="utf-8")
     assert one_page() in page
