@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeAlias
 
 from conformance.checkpoints.state_difference import StateDifference, state_differences
-from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
+from conformance.core.case import CLASSIC, Add, Backlog, Case, Expectation, Interfaces, Restart, Upgrade
 from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
@@ -413,6 +413,23 @@ def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome
         if "rows" in step.checked and step.expectation.rows != rows:
             outcome = "other rows"
     return outcome
+
+
+def documented_differences(handoff: CheckpointHandoff, pair: VersionPair) -> tuple[str, ...]:
+    """Return what the entry of the case changes where the query goes on: rows, error, watermark …; nothing if it is refused."""
+    entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut, pair.interfaces)
+    if entry is None or entry.error is not None:
+        return ()
+    plain = _expected_over(handoff, pair)
+    found: set[str] = set()
+    for step in _changed(plain, entry, handoff).steps[handoff.cut - 1 :]:
+        other = plain.of(step.step.number) or step
+        if step.ends_the_case or other.ends_the_case:
+            found |= {"error"} if step.expectation.error != other.expectation.error else set()
+            break
+        asked = step.checked & other.checked
+        found |= {key for key in asked if getattr(step.expectation, key) != getattr(other.expectation, key)}
+    return tuple(key for key in Expectation.model_fields if key in found)
 
 
 def _changed(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:

@@ -284,12 +284,16 @@ class BehaviourChange:
     where: Divergence
     met_by_running_queries: bool
     """False if the earlier version never ran the query, or failed on it and the later one only fails otherwise."""
+    step: int | None
+    """The step that first shows the change: a metric may differ before the rows do. None if no observation was recorded."""
 
 
 def behaviour_change(before: Answer, after: Answer, where: Divergence) -> BehaviourChange:
     """Classify what changes between two answers; ``where``: their first difference."""
     meaning, what = _meaning(before, after)
-    return BehaviourChange(meaning, what, where, _is_met_by_running_queries(before, after, meaning))
+    shown_by = "rows" if meaning in ("rows", "timing") else "error"
+    shown = next((place for place in _all_differences(before, after) if place.what == shown_by), where)
+    return BehaviourChange(meaning, what, where, _is_met_by_running_queries(before, after, meaning), shown.step)
 
 
 def _is_met_by_running_queries(before: Answer, after: Answer, meaning: Meaning) -> bool:

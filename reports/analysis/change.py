@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
 from conformance.core.wording import ticket
 from conformance.judging.comparison import MEANINGS, OF_ROWS, WITHOUT_BEHAVIOUR, BehaviourChange, Meaning, has_behaviour
 from conformance.judging.verdict import Status
+from conformance.suite.conditions import UNKNOWN, Condition
 from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug, first_outside
@@ -53,6 +55,11 @@ class Change(BehaviourChange):
     def fixes_a_bug(self) -> bool:
         """Whether a known bug of the earlier version is gone: what changes was wrong before."""
         return self.before.status == "bug" and self.after.status in GREEN and self.after.status != "bug"
+
+    def condition(self, case: Case | None) -> Condition:
+        """Return under which condition a job can meet the change; ``case``: its case, None if it is not at hand."""
+        ran = case is not None and case.digest == self.after.case_digest
+        return Condition.of(case, self.step) if case is not None and ran else UNKNOWN
 
 
 @dataclass(frozen=True)

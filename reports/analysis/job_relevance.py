@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from conformance.core.case import Action, Alter, Case, Restart
+from conformance.core.case import Case, Restart
 from conformance.core.data import Json
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.query import read_query
 from conformance.query.reading import QueryReading, read_plan
 from conformance.suite import discovery
+from conformance.suite.conditions import DEFAULTS, WITHOUT_EFFECT, Condition
 from conformance.suite.features import ALWAYS, UNSEEN, needs, relevance
 from reports.analysis.change import Change, changes
 from reports.analysis.matrix import Matrix
@@ -160,7 +161,9 @@ def concerned(
         for case in cases
         if uses
         and all(_has(key, value, conf) for key, value in case.conf.items())
-        and not any(_is_a_change_of_the_job(step.action) for step in case.steps)
+        # No other version changes the query, its settings or its checkpoint.
+        and not Condition.of(case).edits
+        and not any(isinstance(step.action, Restart) and step.action.change.conf for step in case.steps)
         and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )
     return {
@@ -168,16 +171,6 @@ def concerned(
         for case, features in needs(possible).items()
         if relevance(set(features).difference(UNSEEN), uses) == "all"
     }
-
-
-def _is_a_change_of_the_job(action: Action) -> bool:
-    """Tell whether the query or the checkpoint is no longer the same, which no other version does to them."""
-    match action:
-        case Alter():
-            return True
-        case Restart():
-            return action != Restart(how=action.how, at=action.at, add=action.add, batch=action.batch)
-    return False
 
 
 def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
@@ -203,21 +196,9 @@ def _peculiar(condition: str) -> set[str]:
     return {name for name, has in (("equal terms", equal), ("cast", cast)) if has}
 
 
-_WITHOUT_EFFECT = frozenset(
-    {"spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.sql.legacy.interval.enabled"}
-)
-"""Settings that cases make for the sake of their rows, and that no behaviour of theirs depends on."""
-_DEFAULTS = {
-    "spark.sql.streaming.multipleWatermarkPolicy": "min",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-}
-"""Settings that cases write out although every version has this default."""
-
-
 def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
     """Tell whether a query with these settings runs with the setting of a case."""
-    return key in _WITHOUT_EFFECT or conf.get(key, _DEFAULTS.get(key)) == value or "RocksDB" in value
+    return key in WITHOUT_EFFECT or conf.get(key, DEFAULTS.get(key)) == value or "RocksDB" in value
 
 
 def _bugs(
