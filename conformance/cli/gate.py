@@ -17,14 +17,18 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.wording import counted
-from conformance.judging.comparison import MEANINGS, OF_ROWS
+from conformance.judging.comparison import MEANINGS
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
-from reports.analysis.checkpoints import Checkpoints, DocumentedCheckpoint
+from reports.analysis.change import changes
+from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
+from reports.analysis.matrix import Matrix
+from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
+from reports.results.lookup import find_both
 from reports.results.published import left_out, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference
@@ -83,22 +87,32 @@ def gate(
     read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
     silent = left_out(read) if not results else ()
     by_strength = fail_on in ("documented", "guaranteed")
-    # Of most cases only what they document about checkpoints is needed.
-    known = discovery.some(read.header.cases, cases, key=None if used or by_strength else "upgrades")
+    matrix = Matrix.of(read)
+    found = changes(matrix, *find_both(read, before, after)).changes
+    shown = [change.case for change in found if change.of_rows or verbose or as_json]
+    # Of most other cases only what they document about checkpoints is needed.
+    key = None if used or by_strength else "upgrades"
+    known = {
+        case.id: case for case in (*discovery.some(read.header.cases, cases, key=key), *discovery.some(shown, cases))
+    }
     answer = judged(
         read,
         before,
         after,
         fail_on=fail_on,
-        strengths={case.id: case.strength for case in known} if by_strength else None,
+        strengths={case.id: case.strength for case in known.values()} if by_strength else None,
         uses=used,
-        needs=needs(known) if used else None,
-        cases=known,
+        needs=needs(known.values()) if used else None,
+        cases=tuple(known.values()),
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
+        matrix=matrix,
     )
     lines = [*_lines(answer, silent)]
-    if not verbose and len(lines) > MOST_LINES:
+    if verbose:
+        rows = (row for tally in _tallies(answer, silent) for row in tally.rows())
+        lines[-1:] = [*(Text(f"{'  ' * depth}{row.count} {row.name}") for depth, row in rows), lines[-1]]
+    elif len(lines) > MOST_LINES:
         lines = [*_short_lines(answer, silent)]
     vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
     print_answer([*vendors, *lines], _record(answer, silent, [*runtimes.values()]), as_json=as_json)
@@ -135,7 +149,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
 
 def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
-    of_rows = [ruling for ruling in answer.failing if ruling.change.meaning in OF_ROWS]
+    of_rows = [ruling for ruling in answer.failing if ruling.change.of_rows]
     shown = 0
     for meaning, heading in MEANINGS.items():
         by_reason = {ruling.change.reasons: ruling for ruling in reversed(of_rows) if ruling.change.meaning == meaning}
@@ -151,6 +165,11 @@ def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
         names = ", ".join(f"{bug.cases[0]}{bug.bug.ticket}" for bug in answer.bugs)
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
     yield from _last_lines(answer, left_out)
+
+
+def _tallies(answer: Gate, left_out: Sequence[str]) -> list[TallyRow]:
+    cases = tally_of_cases(answer.compared, answer.rulings, left_out)
+    return [cases, *([tally_of_checkpoints(answer.checkpoints)] if answer.checkpoints is not None else [])]
 
 
 def _on_one_line(*lines: Text) -> Text:
@@ -174,7 +193,8 @@ def _change(ruling: Ruling) -> Iterator[Text]:
     change = ruling.change
     because = f": {ruling.because}" if ruling.because else ""
     passing = f"[{WORDS[ruling.word]}{because}]", STYLES[ruling.word]
-    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing)
+    needs = "" if ruling.condition.kind == "default settings" else f"; {ruling.condition}"
+    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}{needs}  ", passing)
     for reason in change.reasons:
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
         yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{reason.ticket}")
@@ -209,6 +229,7 @@ def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRunt
             for standing in answer.bugs
         ],
         "checkpoints": _checkpoint_records(answer.checkpoints),
+        "tallies": [tally.model_dump(mode="json") for tally in _tallies(answer, left_out)],
         "stale": [str(entry) for entry in answer.stale],
         "silent": [
             {"case": cell.case, "target": cell.target, "status": cell.status, "why": cell.why}
@@ -247,6 +268,7 @@ def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]
             "because": entry.reason if entry else None,
             "link": entry.link if entry else None,
             "workaround": entry.proven_workaround if entry else None,
+            **(checkpoints.change(about) if isinstance(about, Cell) else CheckpointChange()).model_dump(mode="json"),
         }
         for about, status, error, entry in entries
     ]
@@ -259,6 +281,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "change": change.meaning,
         "what": change.what,
         "passing": ruling.passing,
+        "condition": ruling.condition.model_dump(mode="json"),
         "fixes_a_bug": change.fixes_a_bug,
         "because": ruling.because,
         "strength": ruling.strength,

@@ -388,7 +388,7 @@ def _outcome(
     if verdict.status == "unsupported":
         return "refused"
     if verdict.status != "violates":
-        return documented_outcome(handoff, pair)
+        return documented_outcome(handoff, pair)[0]
     outcome = resumed_at(handoff.cut, observation).outcome
     rows_differ = any(
         finding.aspect == "rows" and (finding.place.step or 0) >= handoff.cut for finding in verdict.findings
@@ -396,40 +396,30 @@ def _outcome(
     return "other rows" if rows_differ and outcome in ("resumed", "no answer") else outcome
 
 
-def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> Outcome:
-    """Return what becomes of a checkpoint according to its case, of which no version lacks a feature."""
+def documented_outcome(handoff: CheckpointHandoff, pair: VersionPair) -> tuple[Outcome, tuple[str, ...]]:
+    """Return what becomes of a checkpoint according to its case, of which no version lacks a feature.
+
+    With it, what of the expectations its entry changes if the query goes on: ``rows``, ``error``, ``watermark`` …
+    """
     case, cut = handoff.case, handoff.cut
     if (entry := case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)) is None:
-        return "resumed"
+        return "resumed", ()
     if entry.error is not None:
-        return "refused"
+        return "refused", ()
     plain = _expected_over(handoff, pair)
-    outcome: Outcome = "resumed"
+    changed: set[str] = set()
     for step in _changed(plain, entry, handoff).steps[cut - 1 :]:
         if step.ends_the_case:
-            return "fails later" if step.changed else outcome
-        as_if_written = plain.of(step.step.number)
-        rows = () if as_if_written is None or as_if_written.ends_the_case else as_if_written.expectation.rows
-        if "rows" in step.checked and step.expectation.rows != rows:
-            outcome = "other rows"
-    return outcome
-
-
-def documented_differences(handoff: CheckpointHandoff, pair: VersionPair) -> tuple[str, ...]:
-    """Return what the entry of the case changes where the query goes on: rows, error, watermark …; nothing if it is refused."""
-    entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut, pair.interfaces)
-    if entry is None or entry.error is not None:
-        return ()
-    plain = _expected_over(handoff, pair)
-    found: set[str] = set()
-    for step in _changed(plain, entry, handoff).steps[handoff.cut - 1 :]:
-        other = plain.of(step.step.number) or step
-        if step.ends_the_case or other.ends_the_case:
-            found |= {"error"} if step.expectation.error != other.expectation.error else set()
+            if step.changed:
+                return "fails later", (*sorted(changed), "error")
             break
+        other = plain.of(step.step.number)
+        if other is None or other.ends_the_case:
+            changed |= {"error"} if other is not None else set()
+            other = replace(step, expectation=Expectation(), checked=frozenset({"rows"}))
         asked = step.checked & other.checked
-        found |= {key for key in asked if getattr(step.expectation, key) != getattr(other.expectation, key)}
-    return tuple(key for key in Expectation.model_fields if key in found)
+        changed |= {key for key in asked if getattr(step.expectation, key) != getattr(other.expectation, key)}
+    return "other rows" if "rows" in changed else "resumed", tuple(sorted(changed))
 
 
 def _changed(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Alter, Case, Restart
+from conformance.core.case import Action, Alter, Case, Restart
+from conformance.core.observation import FrozenRecord
 
 ConditionKind: TypeAlias = Literal["default settings", "restart", "setting", "state store", "edits", "unknown"]
 
@@ -16,7 +16,7 @@ KINDS: Mapping[ConditionKind, str] = {
     "restart": "only after a restart",
     "setting": "only with a setting",
     "state store": "only with RocksDB",
-    "edits": "only with a damaged checkpoint, another query or other files",
+    "edits": "only with a damaged checkpoint or a changed job",
     "unknown": "under a condition that is not known, as the case is not at hand",
 }
 """Every kind, what any job can meet first."""
@@ -42,18 +42,15 @@ DEFAULTS: Mapping[str, str] = {
 """Settings that cases write out although every version that knows them has this default."""
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(FrozenRecord):
     """What a job must have, beside its query, to meet what a case shows."""
 
-    settings: tuple[str, ...] = ()
-    """``spark.sql.streaming.join.stateFormatVersion=1``, without those that are the default."""
-    state_store: str | None = None
-    """``RocksDB``; None for the default."""
-    edits: tuple[str, ...] = ()
-    """What is changed while the query stands still: ``metadata gone``, ``another query``."""
+    kind: ConditionKind
+    """The rarest thing that is asked of a job, so that each case is counted once."""
+    needs: tuple[str, ...] = ()
+    """What is edited at a restart, ``query``, then ``spark.sql.streaming.join.stateFormatVersion=1``, ``RocksDB``."""
     restart: bool = False
-    known: bool = True
+    """Whether only a restart shows it."""
 
     @classmethod
     def of(cls, case: Case, last: int | None = None, *, restart: bool | None = None) -> Condition:
@@ -73,64 +70,43 @@ class Condition:
             if case.conf.get(key, DEFAULTS.get(key)) != value
         ]
         needed = [(key, value) for key, value in (*conf.items(), *changed) if DEFAULTS.get(key) != value]
-        settings = (f"{key}={value}" for key, value in needed if "RocksDB" not in value)
-        return cls(
-            tuple(dict.fromkeys(settings)),
-            "RocksDB" if any("RocksDB" in value for _, value in needed) else None,
-            tuple(dict.fromkeys(edit for action in actions for edit in _edits(action))),
-            bool(restarts) if restart is None else restart,
+        edits = [edit for action in actions for edit in _edits(action)]
+        settings = [f"{key}={value}" for key, value in needed if _ROCKSDB not in value]
+        stores = [_ROCKSDB for _, value in needed if _ROCKSDB in value]
+        restarted = bool(restarts) if restart is None else restart
+        asked: tuple[tuple[ConditionKind, object], ...] = (
+            *(("edits", edits), ("setting", settings), ("state store", stores), ("restart", restarted)),
         )
-
-    @property
-    def kind(self) -> ConditionKind:
-        """The rarest thing that it asks of a job, so that each case is counted once."""
-        if not self.known:
-            return "unknown"
-        if self.edits:
-            return "edits"
-        if self.settings:
-            return "setting"
-        if self.state_store:
-            return "state store"
-        return "restart" if self.restart else "default settings"
+        kind = next((kind for kind, has in asked if has), "default settings")
+        return cls(kind=kind, needs=tuple(dict.fromkeys((*edits, *settings, *stores))), restart=restarted)
 
     def __str__(self) -> str:
         """Return ``only with a setting: spark.sql.streaming.join.stateFormatVersion=1``."""
-        needs = [*self.edits, *self.settings, *([self.state_store] if self.state_store else [])]
-        return KINDS[self.kind] + (f": {', '.join(needs)}" if needs else "")
+        return f"{KINDS[self.kind]}{': ' if self.needs else ''}{', '.join(self.needs)}"
 
 
-UNKNOWN = Condition(known=False)
+_ROCKSDB = "RocksDB"
+UNKNOWN = Condition(kind="unknown")
 """The condition of what a case shows that is not at hand."""
 
 
-def _edits(action: object) -> Iterator[str]:
+def _edits(action: Action) -> Iterator[str]:
+    """Yield what is edited while the query stands still: ``damage``, ``query`` …"""
     if isinstance(action, Alter):
-        yield "other columns of a table"
-    if not isinstance(action, Restart):
-        return
-    change = action.change
-    yield from (f"{part} {damage}" for damage, part in action.damage.items())
-    for has, edit in (
-        (change.query, "another query"),
-        (change.output_mode, "another output mode"),
-        (change.trigger, "another trigger"),
-        (change.partitions, "more partitions of a topic"),
-        (action.repartition, "state in other partitions"),
-        (action.aged_out, "records that are gone"),
-        (action.alter, "other columns of a table"),
-        (action.checkpoint, f"the checkpoint {action.checkpoint}"),
-    ):
-        if has:
-            yield edit
+        yield "columns"
+    if isinstance(action, Restart):
+        others = {"how", "at", "add", "batch", "change", "conf"}
+        yield from (key.replace("_", " ") for key, value in (*action, *action.change) if value and key not in others)
 
 
 def counts(conditions: Iterable[Condition]) -> Mapping[ConditionKind, int]:
-    """Count by kind, default settings first, also if there are none."""
+    """Count by kind, default settings first, also if there are none: which is not known where a condition is not."""
     by_kind = Counter(condition.kind for condition in conditions)
-    return {kind: by_kind[kind] for kind in KINDS if by_kind[kind] or kind == "default settings"}
+    none = "" if by_kind["unknown"] else "default settings"
+    return {kind: by_kind[kind] for kind in KINDS if by_kind[kind] or kind == none}
 
 
-def by_condition(conditions: Iterable[Condition]) -> str:
-    """Return ``4 with default settings, 5 only with a setting, 1 only with RocksDB``."""
-    return ", ".join(f"{count or 'none'} {KINDS[kind]}" for kind, count in counts(conditions).items())
+def by_condition(conditions: Iterable[Condition], restart: str = KINDS["restart"]) -> str:
+    """Return ``4 with default settings, 5 only with a setting, 1 only with RocksDB``; ``restart``: the words for that kind."""
+    words = {**KINDS, "restart": restart}
+    return ", ".join(f"{count or 'none'} {words[kind]}" for kind, count in counts(conditions).items())

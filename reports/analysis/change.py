@@ -48,6 +48,11 @@ class Change(BehaviourChange):
     reasons: tuple[Reason, ...]
 
     @property
+    def of_rows(self) -> bool:
+        """Whether the rows of a running query can meet it."""
+        return self.meaning in OF_ROWS
+
+    @property
     def brings_a_bug(self) -> bool:
         return self.after.status == "bug" and self.before.differs != self.after.differs
 
@@ -93,7 +98,7 @@ class Changes:
     @property
     def of_rows(self) -> int:
         """The number of cases that emit other rows, emit them at another time, or are refused; others change what they accept or report."""
-        return sum(change.meaning in OF_ROWS for change in self.changes)
+        return sum(change.of_rows for change in self.changes)
 
     @property
     def compared(self) -> int:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.observation import FrozenRecord
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import VersionPair, documented_outcome, handoffs, no_checkpoint
+from conformance.judging.checkpoint_verdict import (
+    CheckpointHandoff,
+    VersionPair,
+    documented_outcome,
+    handoffs,
+    no_checkpoint,
+)
 from conformance.judging.finding import described
 from conformance.judging.verdict import Outcome, Status, as_documented
+from conformance.suite.conditions import UNKNOWN, Condition, by_condition
 from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
+from reports.results.errors import CellKey
 from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN
 
@@ -45,6 +55,15 @@ class DocumentedCheckpoint:
     entry: DocumentedDifference
 
 
+class CheckpointChange(FrozenRecord):
+    """How a checkpoint does not resume as if the version had not changed."""
+
+    differs_in: tuple[str, ...] = ()
+    """``rows``, ``error``, ``batches``, ``watermark``, ``dropped``, ``state``, as the case documents it; nothing if it is refused."""
+    condition: Condition = UNKNOWN
+    """Its ``restart`` says whether the later version does the same with a checkpoint of its own."""
+
+
 @dataclass(frozen=True)
 class Checkpoints:
     before: TargetRecord
@@ -52,6 +71,11 @@ class Checkpoints:
     cells: tuple[Cell, ...]
     """The checkpoints that were tried, or that the results announce."""
     documented: tuple[DocumentedCheckpoint, ...] = ()
+    changes: Mapping[CellKey, CheckpointChange] = field(default_factory=dict)
+    """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand."""
+
+    def change(self, cell: Cell) -> CheckpointChange:
+        return self.changes.get(cell.key, CheckpointChange())
 
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
@@ -80,13 +104,17 @@ class Checkpoints:
             verb = "documents" if count == 1 else "document"
             known = f"{counted(count, 'case')} {verb} a refusal or other results"
             return f"not run between these versions; {known}" if self.documented else "nothing was handed over"
-        words = (
-            (self.count("refused", "unsupported"), "is refused", "are refused"),
-            (self.count("differs"), "resumes with other results", "resume with other results"),
-            (self.count("violates"), "is not as expected", "are not as expected"),
-            (self.count("broken"), "has no answer", "have no answer"),
+        words: tuple[tuple[tuple[Colour, ...], str, str], ...] = (
+            (("refused", "unsupported"), "is refused", "are refused"),
+            (("differs",), "resumes with other results", "resume with other results"),
+            (("violates",), "is not as expected", "are not as expected"),
+            (("broken",), "has no answer", "have no answer"),
         )
-        parts = [f"{count} {single if count == 1 else several}" for count, single, several in words if count]
+        parts = [
+            f"{count} {single if count == 1 else several}{self._details(colours)}"
+            for colours, single, several in words
+            if (count := self.count(*colours))
+        ]
         outcome = ", ".join(parts) or "every one resumes as if the version had not changed"
         summary = f"of {counted(self.tried, 'tried checkpoint')}, {outcome}"
         if not_run := self.count("not-run"):
@@ -94,6 +122,19 @@ class Checkpoints:
             if self.documented:
                 summary += f", {len(self.documented)} of them documented as refused or with other results"
         return summary
+
+    def _details(self, colours: Sequence[Colour]) -> str:
+        """Return `` (82 with default settings, 5 only with a setting)``, for other results with the number of those with other rows."""
+        own = [cell for cell in self.cells if colour_of(cell.status, cell.outcome) in colours]
+        conditions = [self.change(cell).condition for cell in own]
+        if all(condition == UNKNOWN for condition in conditions):
+            return ""
+        outcomes = Counter(cell.outcome for cell in own)
+        parts = [by_condition(conditions, f"of {self.after.title} alone, too")]
+        if "differs" in colours:
+            parts.append(f"{outcomes['other rows'] or 'none'} with other rows")
+            parts += [f"{count} then failed" for count in [outcomes["fails later"]] if count]
+        return f" ({'; '.join(parts)})"
 
 
 def checkpoints(
@@ -103,10 +144,29 @@ def checkpoints(
 
     ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
     """
+    cells, at_hand = tuple(cells), {case.id: case for case in cases}
     own = tuple(cell for cell in cells if cell.pair == (before.name, after.name))
+    alone = {(cell.case, cell.cut): cell for cell in cells if cell.pair == (after.name, after.name)}
+    changes = {
+        cell.key: _change(cell, case, VersionPair(before.version, after.version), alone.get((cell.case, cell.cut)))
+        for cell in own
+        if cell.status not in NORMAL and before.version is not None and after.version is not None
+        if (case := at_hand.get(cell.written)) is not None and case.digest == cell.case_digest
+    }
     answered = {cell.case for cell in own if cell.status != "not-run"}
-    documented = tuple(known for known in _documented(cases, before, after) if known.case not in answered)
-    return Checkpoints(before, after, own, documented) if own or documented else None
+    documented = tuple(known for known in _documented(at_hand.values(), before, after) if known.case not in answered)
+    return Checkpoints(before, after, own, documented, changes) if own or documented else None
+
+
+def _change(cell: Cell, case: Case, pair: VersionPair, alone: Cell | None) -> CheckpointChange:
+    """Return how a checkpoint does not resume; ``alone``: what the later version did with its own, if that was tried."""
+    handoff, own = CheckpointHandoff(case, cell.cut or 0), VersionPair(pair.to, pair.to)
+    documented = documented_outcome(handoff, pair)
+    if alone is not None and alone.status != "not-run":
+        same = (alone.status, alone.outcome) == (cell.status, cell.outcome)
+    else:
+        same = no_checkpoint(handoff, own) is None and documented_outcome(handoff, own) == documented
+    return CheckpointChange(differs_in=documented[1], condition=Condition.of(case, cell.cut, restart=same))
 
 
 def _documented(cases: Iterable[Case], before: TargetRecord, after: TargetRecord) -> Iterator[DocumentedCheckpoint]:
@@ -116,7 +176,7 @@ def _documented(cases: Iterable[Case], before: TargetRecord, after: TargetRecord
     for handoff in handoffs([case for case in cases if case.upgrades]):
         entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
         if entry is not None and no_checkpoint(handoff, pair) is None:
-            outcome = documented_outcome(handoff, pair)
+            outcome, _ = documented_outcome(handoff, pair)
             yield DocumentedCheckpoint(handoff.case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
 
 

@@ -18,6 +18,7 @@ from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.wording import counted
 from conformance.judging.comparison import MEANINGS
 from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
+from conformance.suite.conditions import UNKNOWN, Condition, by_condition
 from conformance.suite.features import relevance
 from reports.analysis.change import Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
@@ -147,6 +148,8 @@ class Ruling:
     """Whether the behaviour is documented; None if that was not needed."""
     passing: Passing
     because: str | None = None
+    condition: Condition = UNKNOWN
+    """Under which condition a job can meet the change."""
 
     @property
     def word(self) -> Passing | Literal["fixed"]:
@@ -193,6 +196,9 @@ class Gate:
         }
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
         summary = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
+        of_rows = [ruling.condition for ruling in self.rulings if ruling.change.of_rows]
+        verb = "changes rows or fails" if len(of_rows) == 1 else "change rows or fail"
+        summary += [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
         summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
         tried = self.checkpoints if self.checkpoints and self.checkpoints.tried else None
@@ -228,7 +234,7 @@ def gate(
         uses: features of the query; changes of cases that need none of them pass. Empty: any query.
         needs: the features that each case needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
-        cases: those that may document what becomes of checkpoints which no result is about, if they ran.
+        cases: those that say under which condition a change is met, and what becomes of checkpoints, if they ran.
         matrix: the matrix of the results, if there is one already.
 
     Raises:
@@ -243,6 +249,7 @@ def gate(
     if baseline is not None:
         names = [find(baseline, version).name for version in (before, after)]
         earlier = [{cell.case: cell for cell in baseline.cells if cell.target == name} for name in names]
+    at_hand = {case.id: case for case in cases}
     rulings = []
     used: set[Acceptance] = set()
     for change in compared.changes:
@@ -258,7 +265,9 @@ def gate(
             passing = "accepted"
         elif not fails(change, strength, fail_on):
             passing = "tolerated"
-        rulings.append(Ruling(change, strength, passing, covering[0].because if passing == "accepted" else None))
+        because = covering[0].because if passing == "accepted" else None
+        condition = change.condition(at_hand.get(change.after.written))
+        rulings.append(Ruling(change, strength, passing, because, condition))
     stale = tuple(entry for entry in about if entry not in used)
     ran = set(matrix.cases)
     both = (*compared.same, *(change.case for change in compared.changes))
@@ -275,6 +284,19 @@ def gate(
             [case for case in cases if case.id in ran and _concerns(case.id, uses, needs)],
             *pair,
         ),
+    )
+
+
+def default_rulings(compared: Changes, cases: Mapping[str, Case]) -> tuple[Ruling, ...]:
+    """Return what the gate says of each change without options."""
+    return tuple(
+        Ruling(
+            change,
+            None,
+            "fails" if fails(change, None, "running") else "tolerated",
+            condition=change.condition(cases.get(change.case)),
+        )
+        for change in compared.changes
     )
 
 

@@ -162,7 +162,7 @@ def concerned(
         if uses
         and all(_has(key, value, conf) for key, value in case.conf.items())
         # No other version changes the query, its settings or its checkpoint.
-        and not Condition.of(case).edits
+        and Condition.of(case).kind != "edits"
         and not any(isinstance(step.action, Restart) and step.action.change.conf for step in case.steps)
         and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
     )

@@ -12,9 +12,12 @@ from conformance.core.wording import printable_json
 from conformance.judging.comparison import Meaning
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
+from conformance.suite.conditions import Condition
 from reports.analysis.change import Changes
+from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
+from reports.analysis.tally import TallyRow, tally_of_cases
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, TargetRecord
 
@@ -61,6 +64,7 @@ class ExportedChange(FrozenRecord):
     meaning: Meaning
     what: str
     where: str
+    condition: Condition
     reasons: tuple[ExportedReason, ...]
 
 
@@ -74,6 +78,8 @@ class ExportedPair(FrozenRecord):
     outside: tuple[str, ...]
     silent: tuple[tuple[str, str, Status], ...]
     """The case, target and status of each cell without a result."""
+    tally: TallyRow
+    """Every case once: compared, by kind and condition of the change, or not compared."""
 
 
 class ExportedCoverage(FrozenRecord):
@@ -116,7 +122,7 @@ def everything(report: Report) -> str:
         targets=report.targets,
         counts={status: count for status, count in sorted(report.matrix.totals.items()) if count},
         cases=tuple(_case(report, id) for id in report.matrix.cases),
-        pairs=tuple(_pair(pair) for pair in report.pairs),
+        pairs=tuple(_pair(report, pair) for pair in report.pairs),
         coverage=tuple(
             ExportedCoverage(
                 name=category.name,
@@ -173,7 +179,7 @@ def _cell(cell: Cell, behaviour: int | None, bug: KnownBug | None) -> ExportedCe
     )
 
 
-def _pair(pair: Changes) -> ExportedPair:
+def _pair(report: Report, pair: Changes) -> ExportedPair:
     return ExportedPair(
         before=pair.before.name,
         after=pair.after.name,
@@ -184,6 +190,7 @@ def _pair(pair: Changes) -> ExportedPair:
                 meaning=change.meaning,
                 what=change.what,
                 where=str(change.where),
+                condition=change.condition(report.cases.get(change.case)),
                 reasons=tuple(
                     ExportedReason(spark=reason.spark, text=reason.text, link=reason.link, bug=reason.bug is not None)
                     for reason in change.reasons
@@ -193,4 +200,5 @@ def _pair(pair: Changes) -> ExportedPair:
         ),
         outside=pair.outside,
         silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
+        tally=tally_of_cases(pair, default_rulings(pair, report.cases)),
     )
