@@ -151,7 +151,7 @@ def _is_as_documented(cell: Cell, handoff: CheckpointHandoff, pair: VersionPair)
     if cell.status not in ("conforms", "differs", "bug"):
         return True
     entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut, pair.interfaces)
-    return (cell.status, cell.outcome) == (as_documented(entry), documented_outcome(handoff, pair))
+    return (cell.status, cell.outcome) == (as_documented(entry), documented_outcome(handoff, pair)[0])
 
 
 def _cell(cell: Cell, case: Case, version: SparkVersion) -> Cell:

@@ -130,7 +130,7 @@ class Checkpoints:
         if all(condition == UNKNOWN for condition in conditions):
             return ""
         outcomes = Counter(cell.outcome for cell in own)
-        parts = [by_condition(conditions, f"of {self.after.title} alone, too")]
+        parts = [by_condition(conditions, f"also with a checkpoint of {self.after.title}")]
         if "differs" in colours:
             parts.append(f"{outcomes['other rows'] or 'none'} with other rows")
             parts += [f"{count} then failed" for count in [outcomes["fails later"]] if count]

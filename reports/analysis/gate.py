@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -287,15 +287,11 @@ def gate(
     )
 
 
-def default_rulings(compared: Changes, cases: Mapping[str, Case]) -> tuple[Ruling, ...]:
-    """Return what the gate says of each change without options."""
+def default_rulings(compared: Changes, condition: Callable[[Change], Condition]) -> tuple[Ruling, ...]:
+    """Return what the gate says of each change without options; ``condition``: under which a job can meet it."""
+    words: Mapping[bool, Passing] = {True: "fails", False: "tolerated"}
     return tuple(
-        Ruling(
-            change,
-            None,
-            "fails" if fails(change, None, "running") else "tolerated",
-            condition=change.condition(cases.get(change.case)),
-        )
+        Ruling(change, None, words[fails(change, None, "running")], condition=condition(change))
         for change in compared.changes
     )
 

@@ -11,11 +11,12 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, releases
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
+from conformance.suite.conditions import Condition
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
-from reports.analysis.change import Changes, Turn, changes, turns
+from reports.analysis.change import Change, Changes, Turn, changes, turns
 from reports.analysis.columns import BesideApache, ForeignColumn, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
@@ -114,6 +115,10 @@ class Report:
         title = " ".join(case.title.split())
         variant = id.removeprefix(case.id).removeprefix(MARK)
         return f"{title} ({variant})" if variant else title
+
+    def condition(self, change: Change) -> Condition:
+        """Return under which condition a job can meet the change."""
+        return change.condition(self.cases.get(change.case))
 
     def prediction(self, cell: Cell) -> ModelPrediction | None:
         return self.model.predictions.get(cell.key) if self.model is not None else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Sized
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from conformance.core.observation import FrozenRecord
 from conformance.judging.comparison import MEANINGS
-from conformance.suite.conditions import Condition, ConditionKind, counts
+from conformance.suite.conditions import KINDS, Condition, ConditionKind, counts
 from reports.analysis.change import Changes
 from reports.analysis.checkpoints import Checkpoints
-from reports.analysis.gate import Ruling
+from reports.analysis.gate import WORDS, Passing, Ruling
 from reports.results.checkpoint_status import WORST_FIRST, colour_of, mark_of
 from reports.results.records import Cell
 
@@ -23,9 +23,19 @@ class TallyRow(FrozenRecord):
     count: int
     conditions: dict[ConditionKind, int]
     """Under which condition a job meets what is counted; empty for what is no change."""
-    gate: dict[str, int]
+    gate: dict[Passing | Literal["fixed"], int]
     """What the gate says of the changes that are counted; empty for what is no change of a case."""
     parts: tuple[TallyRow, ...]
+
+    @property
+    def kinds(self) -> tuple[ConditionKind, ...]:
+        """The kinds of condition that any of its rows counts."""
+        return tuple(kind for kind in KINDS if any(row.conditions.get(kind) for _, row in self.rows()))
+
+    @property
+    def words(self) -> tuple[Passing | Literal["fixed"], ...]:
+        """The words of the gate that any of its rows counts."""
+        return tuple(word for word in WORDS if any(word in row.gate for _, row in self.rows()))
 
     def rows(self, depth: int = 0) -> Iterator[tuple[int, TallyRow]]:
         """Yield it and all its parts, each with its depth."""
@@ -38,7 +48,7 @@ class _Counted(NamedTuple):
     path: tuple[str, ...]
     """The names of the rows that count it, below the first."""
     condition: Condition | None = None
-    word: str | None = None
+    word: Passing | Literal["fixed"] | None = None
 
 
 def tally_of_cases(pair: Changes, rulings: Sequence[Ruling], left_out: Sized = ()) -> TallyRow:
@@ -63,6 +73,9 @@ def tally_of_checkpoints(known: Checkpoints) -> TallyRow:
     return _row("checkpoints", [_checkpoint(known, cell) for cell in cells])
 
 
+_NOT_SO = "do not resume so"
+
+
 def _checkpoint(known: Checkpoints, cell: Cell) -> _Counted:
     change, entry = known.change(cell), cell.differs
     match colour_of(cell.status, cell.outcome):
@@ -74,11 +87,13 @@ def _checkpoint(known: Checkpoints, cell: Cell) -> _Counted:
             return _Counted(("tried", "resume as if the version had not changed"))
         case "refused" | "unsupported":
             helps = f"; {entry.workaround} helps" if entry is not None and entry.proven else ""
-            return _Counted(("tried", "refused", f"{entry.reason if entry else cell.status}{helps}"), change.condition)
+            return _Counted(
+                ("tried", _NOT_SO, "refused", f"{entry.reason if entry else cell.status}{helps}"), change.condition
+            )
         case "differs":
             what = f"other {', '.join(change.differs_in) or 'results'}"
-            return _Counted(("tried", "resume with other results", what), change.condition)
-    return _Counted(("tried", mark_of(cell.status, cell.outcome).word), change.condition)
+            return _Counted(("tried", _NOT_SO, "resume with other results", what), change.condition)
+    return _Counted(("tried", _NOT_SO, mark_of(cell.status, cell.outcome).word), change.condition)
 
 
 def _row(name: str, counted: Sequence[_Counted]) -> TallyRow:

@@ -190,7 +190,7 @@ def _pair(report: Report, pair: Changes) -> ExportedPair:
                 meaning=change.meaning,
                 what=change.what,
                 where=str(change.where),
-                condition=change.condition(report.cases.get(change.case)),
+                condition=report.condition(change),
                 reasons=tuple(
                     ExportedReason(spark=reason.spark, text=reason.text, link=reason.link, bug=reason.bug is not None)
                     for reason in change.reasons
@@ -200,5 +200,5 @@ def _pair(report: Report, pair: Changes) -> ExportedPair:
         ),
         outside=pair.outside,
         silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
-        tally=tally_of_cases(pair, default_rulings(pair, report.cases)),
+        tally=tally_of_cases(pair, default_rulings(pair, report.condition)),
     )

@@ -13,15 +13,18 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.comparison import MEANINGS, OF_ROWS, Divergence, Meaning, MeaningText
 from conformance.judging.verdict import Outcome, Status
+from conformance.suite.conditions import Condition, by_condition
 from conformance.suite.features import FEATURES, STATEFUL
 from reports.analysis.change import Change, Changes, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
+from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
+from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
-from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, NORMAL, Colour, colour_of, mark_of
+from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
 from reports.results.records import TargetRecord
 
@@ -43,6 +46,7 @@ class ChangedCase:
     since: tuple[Since, ...]
     """The releases after the first version, up to the second, where the behaviour changes."""
     features: tuple[str, ...]
+    condition: Condition
 
 
 @dataclass(frozen=True)
@@ -85,10 +89,17 @@ class Comparison:
     """The features of the compared cases, in display order."""
     compared: tuple[tuple[str, int], ...]
     """The features, separated by ``|``, and how many of the compared cases have exactly these."""
+    tally: TallyRow
 
     @property
     def count(self) -> int:
         return sum(group.count for group in self.groups)
+
+    @property
+    def by_condition(self) -> str:
+        """Return ``4 with default settings, 9 only with a setting``: of the changes of rows."""
+        items = (item for group in self.groups if group.of_rows for entry in group.entries for item in entry.items)
+        return by_condition(item.condition for item in items)
 
     @property
     def reasons(self) -> int:
@@ -109,6 +120,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         report.matrix.bugs_of_both(pair.before, pair.after),
         features=tuple(feature for feature in FEATURES if feature in chain.from_iterable(needs)),
         compared=tuple(sorted(("|".join(features), count) for features, count in needs.items())),
+        tally=tally_of_cases(pair, default_rulings(pair, report.condition)),
     )
 
 
@@ -138,6 +150,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
         values=readable(where, report.cases.get(change.case)),
         since=tuple(turn.since for turn in report.turns[change.case] if first < turn.place <= last),
         features=report.features.get(change.case, ()),
+        condition=report.condition(change),
     )
 
 
@@ -204,10 +217,8 @@ class CheckpointSection:
                 yield kind, sum(count for _, count in own), refused, others
 
     @property
-    def counts(self) -> Iterator[tuple[CheckpointSign, int]]:
-        counts = Counter(CheckpointSign.of(cell.status, cell.outcome) for cell in self.known.cells)
-        words = [mark.word for mark in CHECKPOINT_MARKS]
-        return iter(sorted(counts.items(), key=lambda item: words.index(item[0].word)))
+    def tally(self) -> TallyRow:
+        return tally_of_checkpoints(self.known)
 
     @property
     def abnormal(self) -> int:

@@ -21,6 +21,7 @@ from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
+from conformance.suite.conditions import by_condition
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
@@ -253,9 +254,13 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
         rows = fact(counted(pair.of_rows, "case") if pair.of_rows else "no case", "changes of rows", *ends)
         others = len(pair.changes) - pair.of_rows
         sentence = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
+        if pair.of_rows:
+            sentence += f": {by_condition(report.condition(change) for change in pair.changes if change.of_rows)}"
         if others:
             count = fact(others, "changes of no row", *ends)
-            sentence += Markup(", and {} cannot: they change only what Spark accepts or reports").format(count)
+            sentence += Markup("{} {} cannot: they change only what Spark accepts or reports").format(
+                ";" if pair.of_rows else ", and", count
+            )
         yield sentence + "."
     section = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
     if section is not None and (known := section.known).tried:

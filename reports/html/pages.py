@@ -12,8 +12,10 @@ from markupsafe import Markup
 
 from conformance.core.versions import maintained_until
 from conformance.judging.comparison import MEANINGS
+from conformance.suite.conditions import KINDS
 from conformance.suite.features import RULE
 from reports.analysis.change import Changes
+from reports.analysis.gate import WORDS
 from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
@@ -90,7 +92,7 @@ def templates() -> Environment:
         in_code=in_code,
         source_link=SourceLink.of,
     )
-    environment.globals["documentation"] = DOCUMENTATION
+    environment.globals.update(documentation=DOCUMENTATION, conditions=KINDS, gate_words=WORDS)
     return environment
 
 
