@@ -1,4 +1,5 @@
-"""Writes again what follows from the code: the JSON Schemas, and the messages that the tests of the case language expect.
+"""Writes again what follows from the code: the JSON Schemas, and the messages that the tests of the case language expect. Also the
+numbers of the published results in the README and the docs.
 
 ``python -m tools.regenerate`` writes the files and names those that changed; look at the difference before you commit it.
 """
@@ -15,6 +16,7 @@ from conformance.language.json_schema import rendered
 from harness.engine.protocol import schemas
 from reports.exports import everything
 from reports.results import records
+from tools import told_numbers
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,6 +34,8 @@ def files() -> Iterator[tuple[Path, str]]:
         except InvalidCase as invalid:
             lines = (f"{problem.line}:{problem.column}: {problem.message}\n" for problem in invalid.problems)
             yield path.with_suffix(".txt"), "".join(lines)
+    yield from told_numbers.files()
+    yield told_numbers.transcript()
 
 
 def _as_text(schema: Json) -> str:

@@ -70,19 +70,20 @@ class Condition(FrozenRecord):
             if case.conf.get(key, DEFAULTS.get(key)) != value
         ]
         needed = [(key, value) for key, value in (*conf.items(), *changed) if DEFAULTS.get(key) != value]
-        edits = [edit for action in actions for edit in _edits(action)]
-        settings = [f"{key}={value}" for key, value in needed if _ROCKSDB not in value]
-        stores = [_ROCKSDB for _, value in needed if _ROCKSDB in value]
         restarted = bool(restarts) if restart is None else restart
-        asked: tuple[tuple[ConditionKind, object], ...] = (
-            *(("edits", edits), ("setting", settings), ("state store", stores), ("restart", restarted)),
-        )
-        kind = next((kind for kind, has in asked if has), "default settings")
-        return cls(kind=kind, needs=tuple(dict.fromkeys((*edits, *settings, *stores))), restart=restarted)
+        needs: dict[ConditionKind, list[str]] = {
+            "edits": [edit for action in actions for edit in _edits(action)],
+            "setting": [f"{key}={value}" for key, value in needed if _ROCKSDB not in value],
+            "state store": [_ROCKSDB for _, value in needed if _ROCKSDB in value],
+        }
+        kind = next((kind for kind, own in needs.items() if own), "restart" if restarted else "default settings")
+        every = (need for own in needs.values() for need in own)
+        return cls(kind=kind, needs=tuple(dict.fromkeys(every)), restart=restarted)
 
     def __str__(self) -> str:
         """Return ``only with a setting: spark.sql.streaming.join.stateFormatVersion=1``."""
-        return f"{KINDS[self.kind]}{': ' if self.needs else ''}{', '.join(self.needs)}"
+        named = ", ".join(self.needs) if self.kind != "state store" else ""
+        return f"{KINDS[self.kind]}{': ' if named else ''}{named}"
 
 
 _ROCKSDB = "RocksDB"

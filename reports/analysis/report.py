@@ -93,6 +93,11 @@ class Report:
         return replace(self, model=model_agreement(self.cases, self.matrix.cells, own, shown))
 
     @property
+    def date(self) -> str:
+        """``2026-11-25``: the day that every page gives for the results."""
+        return f"{self.results.footer.finished:%Y-%m-%d}"
+
+    @property
     def targets(self) -> tuple[TargetRecord, ...]:
         return self.matrix.targets
 

@@ -127,7 +127,6 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
         report=report,
         drawn=Markup(drawn),
         accepted=accepted.name,
-        finished=report.results.footer.finished,
     )
     yield str(page)
     write_file(picture, drawn, PICTURE)

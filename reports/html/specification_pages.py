@@ -69,7 +69,7 @@ class SpecificationPages:
             "Statement, cases and rule are kept in step by tests: a statement without a case or a result, "
             "and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
             f"{counted(len(specification.statements), 'statement')}, {counted(len(cases), 'case')}, on Spark {versions}. "
-            f"Results of {results.header.started:%d %B %Y}, suite {code(results.header.suite[:12])}.\n"
+            f"Results of {self.report.date}, suite {code(results.header.suite[:12])}.\n"
         )
 
     def _index(self) -> str:

@@ -163,3 +163,8 @@ def test_words_of_a_case_stay_words(words):
 def test_code_and_links_of_odd_words():
     assert "<code>a`b</code>" in render(code("a`b"))
     assert Links(render(link("a]b", "x y)z"))).targets == ["x%20y%29z"]
+
+
+def test_the_date_is_that_of_the_report():
+    finished = published_report().results.footer.finished
+    assert f"Results of {finished:%Y-%m-%d}" in markdown()["index.md"]
