@@ -92,9 +92,8 @@ def gate(
     shown = [change.case for change in found if change.of_rows or verbose or as_json]
     # Of most other cases only what they document about checkpoints is needed.
     key = None if used or by_strength else "upgrades"
-    known = {
-        case.id: case for case in (*discovery.some(read.header.cases, cases, key=key), *discovery.some(shown, cases))
-    }
+    more = discovery.some(shown, cases) if key else ()
+    known = {case.id: case for case in (*discovery.some(read.header.cases, cases, key=key), *more)}
     answer = judged(
         read,
         before,
@@ -193,8 +192,8 @@ def _change(ruling: Ruling) -> Iterator[Text]:
     change = ruling.change
     because = f": {ruling.because}" if ruling.because else ""
     passing = f"[{WORDS[ruling.word]}{because}]", STYLES[ruling.word]
-    needs = "" if ruling.condition.kind == "default settings" else f"; {ruling.condition}"
-    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}{needs}  ", passing)
+    needs = f" ({ruling.condition})" if ruling.condition.kind != "default settings" else ""
+    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing, needs)
     for reason in change.reasons:
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
         yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{reason.ticket}")

@@ -17,7 +17,7 @@ KINDS: Mapping[ConditionKind, str] = {
     "setting": "only with a setting",
     "state store": "only with RocksDB",
     "edits": "only with a damaged checkpoint or a changed job",
-    "unknown": "under a condition that is not known, as the case is not at hand",
+    "unknown": "whose case is not at hand",
 }
 """Every kind, what any job can meet first."""
 

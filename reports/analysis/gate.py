@@ -195,10 +195,10 @@ class Gate:
             "fixed": f"fix{'es' * (counts['fixed'] == 1)} a known bug and must be accepted",
         }
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        summary = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         of_rows = [ruling.condition for ruling in self.rulings if ruling.change.of_rows]
         verb = "changes rows or fails" if len(of_rows) == 1 else "change rows or fail"
-        summary += [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
+        summary = [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
+        summary += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
         tried = self.checkpoints if self.checkpoints and self.checkpoints.tried else None

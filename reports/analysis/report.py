@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, releases
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
-from conformance.suite.conditions import Condition
+from conformance.suite.conditions import Condition, by_condition
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
@@ -124,6 +124,10 @@ class Report:
     def condition(self, change: Change) -> Condition:
         """Return under which condition a job can meet the change."""
         return change.condition(self.cases.get(change.case))
+
+    def by_condition(self, pair: Changes) -> str:
+        """Count the changes of rows: ``4 with default settings, 5 only with a setting``."""
+        return by_condition(self.condition(change) for change in pair.changes if change.of_rows)
 
     def prediction(self, cell: Cell) -> ModelPrediction | None:
         return self.model.predictions.get(cell.key) if self.model is not None else None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Literal, NamedTuple
 
 from conformance.core.observation import FrozenRecord
 from conformance.judging.comparison import MEANINGS
-from conformance.suite.conditions import KINDS, Condition, ConditionKind, counts
+from conformance.suite.conditions import Condition, ConditionKind, counts
 from reports.analysis.change import Changes
 from reports.analysis.checkpoints import Checkpoints
-from reports.analysis.gate import WORDS, Passing, Ruling
-from reports.results.checkpoint_status import WORST_FIRST, colour_of, mark_of
+from reports.analysis.gate import Passing, Ruling
+from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of, mark_of
 from reports.results.records import Cell
 
 
@@ -26,16 +26,6 @@ class TallyRow(FrozenRecord):
     gate: dict[Passing | Literal["fixed"], int]
     """What the gate says of the changes that are counted; empty for what is no change of a case."""
     parts: tuple[TallyRow, ...]
-
-    @property
-    def kinds(self) -> tuple[ConditionKind, ...]:
-        """The kinds of condition that any of its rows counts."""
-        return tuple(kind for kind in KINDS if any(row.conditions.get(kind) for _, row in self.rows()))
-
-    @property
-    def words(self) -> tuple[Passing | Literal["fixed"], ...]:
-        """The words of the gate that any of its rows counts."""
-        return tuple(word for word in WORDS if any(word in row.gate for _, row in self.rows()))
 
     def rows(self, depth: int = 0) -> Iterator[tuple[int, TallyRow]]:
         """Yield it and all its parts, each with its depth."""
@@ -73,27 +63,29 @@ def tally_of_checkpoints(known: Checkpoints) -> TallyRow:
     return _row("checkpoints", [_checkpoint(known, cell) for cell in cells])
 
 
-_NOT_SO = "do not resume so"
+_NOT_SO = "tried", "do not resume so"
+_PATHS: Mapping[Colour, tuple[str, ...]] = {
+    "not-run": ("not tried", "not run"),
+    "not-applicable": ("not tried", "no checkpoint between these versions"),
+    "conforms": ("tried", "resume as if the version had not changed"),
+    "refused": (*_NOT_SO, "refused"),
+    "unsupported": (*_NOT_SO, "refused"),
+    "differs": (*_NOT_SO, "resume with other results"),
+}
 
 
 def _checkpoint(known: Checkpoints, cell: Cell) -> _Counted:
-    change, entry = known.change(cell), cell.differs
-    match colour_of(cell.status, cell.outcome):
-        case "not-run":
-            return _Counted(("not tried", "not run"))
-        case "not-applicable":
-            return _Counted(("not tried", "no checkpoint between these versions"))
-        case "conforms":
-            return _Counted(("tried", "resume as if the version had not changed"))
-        case "refused" | "unsupported":
-            helps = f"; {entry.workaround} helps" if entry is not None and entry.proven else ""
-            return _Counted(
-                ("tried", _NOT_SO, "refused", f"{entry.reason if entry else cell.status}{helps}"), change.condition
-            )
-        case "differs":
-            what = f"other {', '.join(change.differs_in) or 'results'}"
-            return _Counted(("tried", _NOT_SO, "resume with other results", what), change.condition)
-    return _Counted(("tried", _NOT_SO, mark_of(cell.status, cell.outcome).word), change.condition)
+    colour, change, entry = colour_of(cell.status, cell.outcome), known.change(cell), cell.differs
+    if colour in NORMAL:
+        return _Counted(_PATHS[colour])
+    if colour not in _PATHS:
+        return _Counted((*_NOT_SO, mark_of(cell.status, cell.outcome).word), change.condition)
+    if colour == "differs":
+        why = f"other {', '.join(change.differs_in) or 'results'}"
+    else:
+        why = entry.reason if entry is not None else "no case says why"
+        why += f"; {entry.workaround} helps" if entry is not None and entry.proven else ""
+    return _Counted((*_PATHS[colour], why), change.condition)
 
 
 def _row(name: str, counted: Sequence[_Counted]) -> TallyRow:

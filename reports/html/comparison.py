@@ -13,7 +13,7 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.comparison import MEANINGS, OF_ROWS, Divergence, Meaning, MeaningText
 from conformance.judging.verdict import Outcome, Status
-from conformance.suite.conditions import Condition, by_condition
+from conformance.suite.conditions import Condition
 from conformance.suite.features import FEATURES, STATEFUL
 from reports.analysis.change import Change, Changes, Reason, Since
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
@@ -94,12 +94,6 @@ class Comparison:
     @property
     def count(self) -> int:
         return sum(group.count for group in self.groups)
-
-    @property
-    def by_condition(self) -> str:
-        """Return ``4 with default settings, 9 only with a setting``: of the changes of rows."""
-        items = (item for group in self.groups if group.of_rows for entry in group.entries for item in entry.items)
-        return by_condition(item.condition for item in items)
 
     @property
     def reasons(self) -> int:

@@ -21,7 +21,6 @@ from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
-from conformance.suite.conditions import by_condition
 from reports.analysis.change import Changes
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
@@ -255,7 +254,7 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
         others = len(pair.changes) - pair.of_rows
         sentence = Markup("From {} to {}, {} can change your rows or fail").format(*(end.title for end in ends), rows)
         if pair.of_rows:
-            sentence += f": {by_condition(report.condition(change) for change in pair.changes if change.of_rows)}"
+            sentence += f": {report.by_condition(pair)}"
         if others:
             count = fact(others, "changes of no row", *ends)
             sentence += Markup("{} {} cannot: they change only what Spark accepts or reports").format(

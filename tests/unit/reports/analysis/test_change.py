@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.case import Restart
 from conformance.core.observation import Observation
 from conformance.judging import comparison
 from conformance.judging.comparison import Divergence, divergence
-from reports.analysis.change import Changes, changes
+from conformance.suite.conditions import UNKNOWN
+from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
+from reports.results.records import Target
 from tests.support import cells as a
-from tests.support.observations import differs
+from tests.support.observations import case, differs
 
 
 def changed(folder: Path, answers, differing=None) -> Changes:  # type: ignore[no-untyped-def]
@@ -103,3 +106,20 @@ def test_the_same_two_answers_are_compared_once(tmp_path: Path, monkeypatch: pyt
             other = (before.spark in old) != (after.spark in old)
             assert [len(changes(matrix, before, after).changes)] == [int(other)]
     assert compared == [a.CASE, a.CASE]
+
+
+def test_the_condition_is_that_of_the_step_whose_rows_differ() -> None:
+    """A metric differs before the step that damages the checkpoint, the rows only after it."""
+    old = a.seen(a.step(1, a.batch(0, a.FIRST)), a.step(2), a.step(3, a.batch(1, a.SECOND)))
+    new = a.seen(a.step(1, a.batch(0, a.FIRST, state=(2,))), a.step(2), a.step(3, a.batch(1)))
+    targets = [Target(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0")]
+    cells = [
+        a.cell("f/a", target.name, a.CALM).model_copy(update={"observation": seen, "behaviour": digest * 64})
+        for target, seen, digest in zip(targets, (old, new), "12", strict=True)
+    ]
+    found = change(cells[0], targets[0], cells[1], targets[1])
+    damaging = case(None, None, None, id="f/a")
+    damage = damaging.steps[1].model_copy(update={"action": Restart(how="graceful", damage={"gone": "commit"})})
+    damaging = damaging.model_copy(update={"steps": (damaging.steps[0], damage, damaging.steps[2])})
+    assert (found.where.step, found.step, found.condition(damaging).kind) == (1, 3, "edits")
+    assert found.condition(None) == found.condition(case(id="f/a", digest="1" * 64)) == UNKNOWN

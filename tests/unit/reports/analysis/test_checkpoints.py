@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.core.case import ExpectedError, Upgrade
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
-from reports.analysis.checkpoints import checkpoints
+from reports.analysis.checkpoints import CheckpointChange, checkpoints
 from reports.analysis.gate import gate
 from reports.results.published import published_results, upgrade_files
 from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
-from tests.support.observations import case, expect
+from tests.support.observations import case, change, expect
 from tests.unit.reports.analysis.test_gate import gate as run_gate
 from tests.unit.tools.test_publish_upgrades import QUERY
 
@@ -51,6 +52,60 @@ def test_the_summary_says_what_was_tried(statuses: list[str], summary: str) -> N
     found = checkpoints([cell(f"f/{at}", status) for at, status in enumerate(statuses)], (), OLD, NEW)
     assert found is not None
     assert found.summary() == summary
+
+
+class TestWhatDiffers:
+    """Which rows, watermarks and states differ, and whether the later version does so with a checkpoint of its own."""
+
+    LATER = Upgrade(because="it waits", steps={2: change(rows=[["12:00", "12:10", 1]], watermark="11:00", state=3)})
+    ROWS = Upgrade(because="others", steps={2: change(rows=[])})
+    FAILS = Upgrade(because="fails", steps={2: change(error={"class": ("Gone",), "stage": "run"})})
+
+    @staticmethod
+    def found(entry: Upgrade, outcome: str, *cells: Cell, **keys: Any) -> CheckpointChange:
+        wanted = expect(rows=[["12:00", "12:10", 1]], watermark="12:00", state=1)
+        of = case(wanted, wanted, id="f/b", digest="0", upgrades=(entry,), query=QUERY, **keys)
+        own = a.handoff_cell("f/b", "other rows", outcome=outcome)
+        found = checkpoints([own, *cells], [of], OLD, NEW)
+        assert found is not None
+        return found.change(own)
+
+    @pytest.mark.parametrize(
+        ("entry", "outcome", "differs_in"),
+        [
+            (LATER, "resumed", ("state", "watermark")),
+            (ROWS, "other rows", ("rows",)),
+            (FAILS, "fails later", ("error",)),
+        ],
+    )
+    def test_it_is_what_the_entry_of_the_case_changes(
+        self, entry: Upgrade, outcome: str, differs_in: tuple[str, ...]
+    ) -> None:
+        assert self.found(entry, outcome).differs_in == differs_in
+
+    def test_an_entry_about_any_versions_is_about_a_restart(self) -> None:
+        assert self.found(self.LATER, "resumed").condition.kind == "restart"
+        versions = {"from_": VersionRange.parse("<4"), "to": VersionRange.parse(">=4")}
+        one_way = self.LATER.model_copy(update=versions)
+        assert self.found(one_way, "resumed").condition.kind == "default settings"
+
+    @pytest.mark.parametrize(("met", "kind"), [("resumed", "default settings"), ("other rows", "restart")])
+    def test_what_the_later_version_did_with_its_own_counts_more(self, met: str, kind: str) -> None:
+        alone = a.handoff_cell("f/b", met, origin=NEW.name)
+        assert self.found(self.ROWS, "other rows", alone).condition.kind == kind
+
+    def test_what_the_case_needs_counts_before_a_restart(self) -> None:
+        conf = {"spark.sql.streaming.multipleWatermarkPolicy": "max"}
+        assert self.found(self.LATER, "resumed", conf=conf).condition.kind == "setting"
+
+    def test_the_summary_counts_them_and_says_how_many_have_other_rows(self) -> None:
+        of = case(expect(), expect(), id="f/b", digest="0", upgrades=(self.FAILS,), query=QUERY)
+        found = checkpoints([a.handoff_cell("f/b", "fails later"), cell("f/c", "refused")], [of], OLD, NEW)
+        assert found is not None
+        assert found.summary() == (
+            "of 2 tried checkpoints, 1 is refused, 1 resumes with other results (none with default settings, "
+            "1 also with a checkpoint of 4.3.0; none with other rows; 1 then failed)"
+        )
 
 
 class TestDocumented:

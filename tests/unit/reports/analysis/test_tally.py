@@ -84,6 +84,11 @@ def test_a_checkpoint_is_counted_once_whatever_became_of_it() -> None:
     assert (tally.count, [*wrong(tally)]) == (len(met), [])
     assert (found(tally, "refused").count, found(tally, "not tried").count) == (2, 2)
     assert found(tally, "do not resume so").count == 6
+    # Nothing is known of a refusal without an entry, and it counts.
+    without = cell("f/x", "refused").model_copy(update={"differs": None})
+    undocumented = checkpoints([without, cell("f/y", "refused")], (), OLD, NEW)
+    assert undocumented is not None
+    assert [*wrong(tally_of_checkpoints(undocumented))] == []
     assert found(tally, "resume with other results").conditions == {"unknown": 2}
 
 
