@@ -195,7 +195,8 @@ class Gate:
             "fixed": f"fix{'es' * (counts['fixed'] == 1)} a known bug and must be accepted",
         }
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        of_rows = [ruling.condition for ruling in self.rulings if ruling.change.of_rows]
+        related = (ruling for ruling in self.rulings if ruling.passing != "unrelated")
+        of_rows = [ruling.condition for ruling in related if ruling.change.of_rows]
         verb = "changes rows or fails" if len(of_rows) == 1 else "change rows or fail"
         summary = [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
         summary += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]

@@ -59,7 +59,8 @@ def tally_of_cases(pair: Changes, rulings: Sequence[Ruling], left_out: Sized = (
 
 def tally_of_checkpoints(known: Checkpoints) -> TallyRow:
     """Count each checkpoint that was tried, or that the results announce."""
-    cells = sorted(known.cells, key=lambda cell: WORST_FIRST.index(colour_of(cell.status, cell.outcome)))
+    in_order = (*NORMAL, *WORST_FIRST)
+    cells = sorted(known.cells, key=lambda cell: in_order.index(colour_of(cell.status, cell.outcome)))
     return _row("checkpoints", [_checkpoint(known, cell) for cell in cells])
 
 
