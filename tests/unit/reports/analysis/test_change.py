@@ -14,7 +14,7 @@ from conformance.suite.conditions import UNKNOWN
 from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
-from reports.results.records import Target
+from reports.results.records import TargetRecord
 from tests.support import cells as a
 from tests.support.observations import case, differs
 
@@ -112,7 +112,7 @@ def test_the_condition_is_that_of_the_step_whose_rows_differ() -> None:
     """A metric differs before the step that damages the checkpoint, the rows only after it."""
     old = a.seen(a.step(1, a.batch(0, a.FIRST)), a.step(2), a.step(3, a.batch(1, a.SECOND)))
     new = a.seen(a.step(1, a.batch(0, a.FIRST, state=(2,))), a.step(2), a.step(3, a.batch(1)))
-    targets = [Target(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0")]
+    targets = [TargetRecord(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0")]
     cells = [
         a.cell("f/a", target.name, a.CALM).model_copy(update={"observation": seen, "behaviour": digest * 64})
         for target, seen, digest in zip(targets, (old, new), "12", strict=True)
