@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.core.case import Add, Alter, Case, Change, Restart, Step
+from conformance.core.case import Add, Alter, Case, Restart, RestartChange, Step
 from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.suite.conditions import UNKNOWN, Condition, by_condition, counts
@@ -42,12 +42,16 @@ def restart(**keys: Any) -> Restart:
         (with_conf({STORE: ROCKSDB, POLICY: "max"}), "setting", (f"{POLICY}=max", "RocksDB")),
         (doing(restart()), "restart", ()),
         (doing(Restart(how="kill", at="planned", add={}, batch=2)), "restart", ()),
-        (with_conf({SHUFFLE: "2"}, restart(change=Change(conf={SHUFFLE: "3"}))), "setting", (f"{SHUFFLE}=3",)),
-        (with_conf({SHUFFLE: "2"}, restart(change=Change(conf={SHUFFLE: "2"}))), "restart", ()),
-        (doing(restart(change=Change(conf={STORE: ROCKSDB}))), "state store", ("RocksDB",)),
+        (with_conf({SHUFFLE: "2"}, restart(change=RestartChange(conf={SHUFFLE: "3"}))), "setting", (f"{SHUFFLE}=3",)),
+        (with_conf({SHUFFLE: "2"}, restart(change=RestartChange(conf={SHUFFLE: "2"}))), "restart", ()),
+        (doing(restart(change=RestartChange(conf={STORE: ROCKSDB}))), "state store", ("RocksDB",)),
         (doing(restart(damage={"gone": "metadata"})), "edits", ("damage",)),
-        (doing(restart(change=Change(query=QUERY))), "edits", ("query",)),
-        (doing(restart(change=Change(output_mode="update", trigger="once"))), "edits", ("output mode", "trigger")),
+        (doing(restart(change=RestartChange(query=QUERY))), "edits", ("query",)),
+        (
+            doing(restart(change=RestartChange(output_mode="update", trigger="once"))),
+            "edits",
+            ("output mode", "trigger"),
+        ),
         (
             doing(restart(checkpoint="moved", aged_out=True, repartition=3)),
             "edits",
