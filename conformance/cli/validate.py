@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conformance.oracle.unstated_errors import UnstatedError
     from conformance.oracle.unstated_moments import UnstatedMoment
 
-    Warned: TypeAlias = UnstatedError | UnstatedMoment
+    Warned: TypeAlias = Problem | UnstatedError | UnstatedMoment
 
 DISAGREES = 1
 INVALID = 2
@@ -40,9 +40,9 @@ def validate(
 ) -> None:
     """Check cases without running them.
 
-    Prints each problem on a line as file:line:column: message. Warnings follow: entries that call a feature unsupported and name no
-    error where no method is missing, and, in a suite (a folder with behaviours.yaml), steps with several micro-batches that do not say
-    which of them emits.
+    Prints each problem on a line as file:line:column: message. Warnings follow: SQL whose syntax is not known here and so not checked,
+    entries that call a feature unsupported and name no error where no method is missing, and, in a suite (a folder with
+    behaviours.yaml), steps with several micro-batches that do not say which of them emits.
 
     Exits with 0 if there is no problem, else with 2; with --model, exits with 1 if a case and the model disagree.
     """
@@ -81,15 +81,17 @@ def validate(
 
 
 def _warnings(loaded: Suite) -> tuple[Warned, ...]:
-    """Errors that no case names, and of cases of a suite moments; in other folders, authors decide how strict their cases are."""
+    """SQL that is not checked, errors that no case names, and of cases of a suite moments; in other folders, authors decide how strict
+    their cases are."""
+    unread = dict.fromkeys(Problem(case.path, line, 0, why) for case in loaded.cases for line, why in case.not_checked)
     strict = [case for case in loaded.cases if any(case.path.is_relative_to(root) for root in loaded.catalogues)]
     if not strict and not any(entry.unsupported for case in loaded.cases for entry in case.differs):
-        return ()
+        return tuple(unread)
     # The model is slow to import.
     from conformance.oracle.unstated_errors import unstated_errors
     from conformance.oracle.unstated_moments import unstated_moments
 
-    return (*unstated_errors(loaded.cases), *unstated_moments(strict))
+    return (*unread, *unstated_errors(loaded.cases), *unstated_moments(strict))
 
 
 def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:

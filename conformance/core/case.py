@@ -379,6 +379,8 @@ class Case(AnyCase):
     """Name of a variant that may change the result → why."""
     needs_code: tuple[NeedsCode, ...]
     """What in it runs only with ``--allow-code``, as ``conformance.language.permission`` finds it; empty if it may always run."""
+    not_checked: tuple[tuple[int, str], ...] = ()
+    """SQL whose syntax and columns are left to Spark: the line, and the text with the reason."""
 
     @property
     def file(self) -> str:

@@ -136,6 +136,7 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
     values |= {"id": id, "path": report.path, "digest": digest(written), "lines": dict(lines_of(node))}
+    values |= {"not_checked": [(line, reason) for line, _, reason in sorted(report.not_checked)]}
     case = Case.model_validate({**values, "row_files": frozenset(report.row_files), "needs_code": needs_code(node)})
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
     return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeAlias, assert_never
@@ -12,6 +12,7 @@ from conformance.core import operations
 from conformance.core.operations import Operation, Pipeline, TransformWithState, read_pipeline, sort_order
 from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
+from conformance.core.wording import shortened
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
 from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
 from conformance.language.source import (
@@ -318,7 +319,8 @@ def check_queries(case: Node, report: ProblemReport) -> list[Columns | None]:
                 if isinstance(node, Scalar):
                     _check_duration(str(node.value), node, 0, report, negative=False)
         if not refused:
-            _check_texts(query, report, calls_code=calls_code)
+            names = {field.name.lower() for schema in streams.values() for field in schema.fields}
+            _check_texts(query, report, names, calls_code=calls_code)
         results.append(_Follower(streams, report, refused).pipeline(query, read_pipeline(query.plain())).columns)
     return results
 
@@ -342,17 +344,23 @@ def _check_state(operation: Node, report: ProblemReport) -> None:
         report.forbid(processor, "state", "`state` requires a processor that numbers rows: `with: number_rows`")
 
 
-def _check_texts(query: Node | None, report: ProblemReport, *, calls_code: bool) -> None:
+def _check_texts(query: Node | None, report: ProblemReport, names: Collection[str], *, calls_code: bool) -> None:
     for sql in sql_texts(query):
         # What needs permission may be of a kind that is not known here.
         unknown_kind = sql.statement and any(refusals(sql.text, sql.views, statement=True))
         text = sort_order(sql.text).expression if sql.role is Role.SORT_ORDERS else sql.text
         alias = sql.role is Role.EXPRESSIONS
-        mistakes = list(syntax_mistakes(text, alias=alias, statement=sql.statement, part=unknown_kind))
+        known = {*names, *(view.lower() for view in sql.views)}
+        mistakes = [*syntax_mistakes(text, alias=alias, names=known, statement=sql.statement, part=unknown_kind)]
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(sql.text)
         for mistake in mistakes:
-            report.add(sql.place.at(mistake.offset), mistake.message)
+            place = sql.place.at(mistake.offset)
+            if mistake.certain:
+                report.add(place, mistake.message)
+            else:
+                reason = f"not checked: {shortened(sql.text, _LONGEST)!r}: {mistake.message}"
+                report.not_checked.add((place.line, place.column, reason))
             report.mark_invalid(sql.place)
         for offset, duration in _window_durations(sql.text):
             _check_duration(duration, sql.place, offset, report, negative=True)

@@ -234,6 +234,8 @@ class ProblemReport:
     problems: list[Problem] = field(default_factory=list)
     row_files: set[Path] = field(default_factory=set)
     """The files of rows that the case reads: absolute paths without links."""
+    not_checked: set[tuple[int, int, str]] = field(default_factory=set)
+    """SQL that the check does not read: the line, the column and the reason."""
     _invalid: set[int] = field(default_factory=set)
 
     def add(self, place: SourceLocation, message: str) -> None:

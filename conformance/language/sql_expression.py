@@ -6,7 +6,7 @@ Whoever asks gets an answer only where it is certain: what a rule here does not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -15,23 +15,27 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from conformance.core.data import read_data
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
 from conformance.core.values import INTEGERS
-from conformance.language.source import similar
+from conformance.language.source import nearest, similar
 
 TokenKind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\n]+)"
-    r"|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    # In a raw string, r'\d', a backslash escapes nothing; one that would escape a quote elsewhere is left out: before 3.4 it does.
+    r"|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[rR](?:'(?:[^'\\]|\\[^'])*'|\"(?:[^\"\\]|\\[^\"])*\"))"
     r"|(?P<quoted>`(?:[^`]|``)*`)"
     r"|(?P<number>\d+\.\d+(?:[eE][+-]?\d+)?\w*|\d\w*)"
     r"|(?P<word>[A-Za-z_]\w*)"
-    r"|(?P<mark><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[-+*/%^&|~!<>=(),.\[\]:])",
+    r"|(?P<mark><=>|->|=>|<=|>=|<>|!=|!<|!>|==|<<|>>>?|\|\||::|[-+*/%^&|~!<>=(),.\[\]:])",
     re.DOTALL | re.ASCII,
 )
 _NOT_READ = (
     (re.compile(r"\$\{"), "`${…}` stands for a setting or a variable of the environment"),
     (re.compile(r"--|/\*"), "a comment: write it as a YAML comment"),
-    (re.compile(r"[rR](?=['\"])"), "a raw string: write it without the letter before the quote"),
+    (
+        re.compile(r"[rR](?='(?:[^'\\]|\\[^'])*\\'|\"(?:[^\"\\]|\\[^\"])*\\\")"),
+        "a raw string with a backslash before a quote",
+    ),
     (re.compile(r"\|>"), "the pipe operator `|>`"),
     (re.compile(r";"), "`;`: write one statement, without an end"),
 )
@@ -169,17 +173,18 @@ UNITS = frozenset(
     for plural in ("", "s")
 )
 _GRAMMAR = UNITS | words(
-    "all and any as asc between both by case cross current current_date current_time current_timestamp current_user delay desc "
-    "distinct div else end escape except exists false filter first following from full group having ilike in inner intersect "
-    "interval is join last lateral leading left like limit localtimestamp minus natural not null nulls of offset on or order outer "
-    "over partition preceding range regexp right rlike row rows select semi some then to trailing true unbounded union using "
-    "values watermark when where with within anti user session_user rollup cube sets grouping ties"
+    "all and any as asc between both by case cross current current_date current_time current_timestamp current_user delay "
+    "desc distinct div else end escape except exists false filter first following from full group having ilike in inner "
+    "intersect interval is join last lateral leading left like limit localtime localtimestamp minus natural not null nulls "
+    "of offset on or order outer over partition preceding range regexp right rlike row rows select semi some then to "
+    "trailing true unbounded union using values watermark when where with within anti user session_user rollup cube sets "
+    "grouping ties collate placing for"
 )
 """Words that are not column names, or are often something else."""
 _CLAUSES = words("from where group having order limit union except intersect")
 _NEED_MORE = words("and or not from where by on join select having between like when then else union")
 _BETWEEN_OPERANDS = words("and or then else when end is in like between from where having limit")
-_BINARY = words("= == <=> <> != < <= > >= * / % ^ & | || . :: + -")
+_BINARY = words("= == <=> <> != !< !> < <= > >= << >> >>> * / % ^ & | || . :: + -")
 _SAME_TYPE = words("min max first last any_value first_value last_value max_by min_by mode lag lead")
 _RESULTS: Mapping[str, DataType] = {
     "window": WINDOW,
@@ -210,6 +215,8 @@ class QueryColumn:
 class Mistake(NamedTuple):
     offset: int
     message: str
+    certain: bool = True
+    """Whether Spark makes no sense of it either; else it may be what is not known here."""
 
 
 @dataclass(frozen=True)
@@ -231,15 +238,17 @@ def readable(text: str) -> tuple[Token, ...]:
         return ()
 
 
-def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
+def syntax_mistakes(
+    text: str, *, alias: bool, names: Collection[str] = (), statement: bool = False, part: bool = False
+) -> Iterator[Mistake]:
     """Yield the first mistake of syntax in an expression, which an ``alias`` without AS may end, or a ``statement``, if there is one.
 
-    With ``part``, only brackets, quotes and the first word are looked at."""
+    A word that is none of the ``names`` of columns and views, and no slip of a keyword, may be a keyword that is not known here. With
+    ``part``, only brackets, quotes and the first word are looked at."""
     try:
         tokens = tokens_of(text)
     except NotTokenized as unread:
-        if unread.is_mistake:
-            yield Mistake(unread.offset, unread.reason)
+        yield Mistake(unread.offset, unread.reason, unread.is_mistake)
         return
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
     if statement and first.keyword not in BEGINNINGS and (near := similar(first.keyword, BEGINNINGS)) is not None:
@@ -253,12 +262,15 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
             yield Mistake(token.offset, message)
             return
     # A SELECT has aliases in many places, so only the third name in a row is one too many.
-    names = 0
+    in_a_row = 0
     for index, token in enumerate(tokens[:-1]):
-        names = names + 1 if index and _follows(tokens[index - 1], token, tokens) else 0
-        if names > (1 if statement else 0) and not (alias and not statement and index == len(tokens) - 2):
+        in_a_row = in_a_row + 1 if index and _follows(tokens[index - 1], token, tokens) else 0
+        if in_a_row > (1 if statement else 0) and not (alias and not statement and index == len(tokens) - 2):
             what = f"{tokens[index - 1].text} {token.text}"
-            yield Mistake(token.offset, f"unexpected {token.text!r} in {what!r}: is an operator or a comma missing?")
+            words = [word.keyword for word in tokens[index - in_a_row : index + 1] if word.kind == "word"]
+            certain = all(word in names or nearest(word, _GRAMMAR) for word in words)
+            message = f"unexpected {token.text!r} in {what!r}: is an operator or a comma missing?"
+            yield Mistake(token.offset, message, certain)
             return
 
 
@@ -355,7 +367,7 @@ def _needs_left(token: Token) -> bool:
 def _ends_type(token: Token, tokens: tuple[Token, ...]) -> bool:
     """Return whether a ``>`` may end a type, as in ``ARRAY<INT>``."""
     opened = (word.keyword in ("array", "map", "struct") and after.is_mark("<") for word, after in pairwise(tokens))
-    return token.is_mark(">") and any(opened)
+    return token.is_mark(">", ">>", ">>>") and any(opened)
 
 
 def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -408,7 +420,9 @@ def _reads(tokens: tuple[Token, ...], index: int) -> bool:
         return True
     before = tokens[index - 1]
     alias = last and _ends_operand(before)
-    return not (before.is_mark(".", "::") or before.keyword == "as" or alias)
+    # A collation, and IS NOT UNKNOWN.
+    negated = before.keyword == "not" and index > 1 and tokens[index - 2].keyword == "is"
+    return not (before.is_mark(".", "::", ":") or before.keyword in ("as", "collate", "is") or negated or alias)
 
 
 def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.spark_types import parse_type
-from conformance.language import case_from
+from conformance.language import InvalidCase, case_from
 from conformance.language.sql_expression import (
     Mistake,
     made_of,
@@ -99,6 +99,71 @@ def test_no_column_of_a_right_expression_is_unknown(text: str) -> None:
 def test_no_right_statement_is_called_wrong(text: str) -> None:
     assert list(syntax_mistakes(text, alias=False, statement=True)) == []
     case_with({"r": f"{STREAM}, x INT, x_a INT, id INT, `update` INT"}, {"sql": text, "as": "e"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "status COLLATE UNICODE = 'a'",
+        "status COLLATE system.builtin.UTF8_LCASE = 'a'",
+        "substring(status FROM 1 FOR 2) = 'a'",
+        "overlay(status PLACING 'x' FROM 1 FOR 1) = 'a'",
+        "(a >> 1) = 2 AND (a >>> 1) = 2 AND (a << 1) = 2",
+        "a !< 1 AND a !> b",
+        "CAST(xs AS ARRAY<ARRAY<INT>>) IS NULL",
+        "(a = 1) IS UNKNOWN OR (a = 1) IS NOT UNKNOWN",
+        r"status RLIKE r'\d' AND status <> R'\w\n'",
+        "localtime < TIME'12:00'",
+    ],
+)
+def test_the_grammar_of_newer_versions_is_known(text: str) -> None:
+    """Each is refused by no check, and none is left to Spark; Spark's own examples are in ``tests/engine``."""
+    case = case_with({"r": STREAM}, {"where": text})
+    assert (case.not_checked, case.needs_code) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("status RESEMBLES 'a'", "unexpected 'RESEMBLES' in 'status RESEMBLES'"),
+        ("a NEWOP b > 0", "unexpected 'NEWOP' in 'a NEWOP'"),
+        ("status = GEOMETRY '00'", "unexpected \"'00'\" in \"GEOMETRY '00'\""),
+        ("a = 1 /* one */", "a comment"),
+        ("a = ?", "unexpected '?' in Spark SQL"),
+        (r"status = r'\' OR status = '\'", "a raw string with a backslash before a quote"),
+    ],
+)
+def test_syntax_that_is_not_known_is_a_warning_that_names_the_text(text: str, shown: str) -> None:
+    case = case_with({"r": STREAM}, {"where": text})
+    ((_, warning),) = case.not_checked
+    assert warning.startswith(f"not checked: {text!r}: ")
+    assert shown in warning
+
+
+@pytest.mark.parametrize("text", ["a b > 0", "a > 0 amd b < 5", "status 'a'", "concat(key status) = 'a'", "a > 5 b"])
+def test_a_missing_operator_between_what_is_known_stays_a_mistake(text: str) -> None:
+    with pytest.raises(InvalidCase, match="is an operator or a comma missing"):
+        case_with({"r": STREAM}, {"where": text})
+
+
+@pytest.mark.parametrize("call", ["reflect('a', 'b')", "java_method('a', 'b')", "input_file_name()", "xpath(key, 'a')"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{} NEWOP b",
+        "a NEWOP {} > 0",
+        "status COLLATE {}",
+        "(a >> {}) > 0",
+        "overlay(status PLACING {} FROM 1)",
+        "r'\\d' || {}",
+        "(a = 1) IS UNKNOWN OR {}",
+        r"r'\' || {} || '\'",
+        r"r'\' || ' || {} || ''",
+        "/* */ {}",
+    ],
+)
+def test_what_is_not_checked_lets_no_function_run_without_permission(around: str, call: str) -> None:
+    assert case_with({"r": STREAM}, {"where": around.format(call)}).needs_code
 
 
 @pytest.mark.parametrize(
