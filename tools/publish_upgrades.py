@@ -197,11 +197,10 @@ def unproven(cell: Cell) -> Cell:
 
 
 _OF_THE_RUN = re.compile(
-    r"^(\[STREAM_FAILED\] )?Query \[id = \S+, runId = \S+\] terminated with exception: "
-    r"|(?<!\w)(?:\w+:)?/[^\s,'\"\])]+"
+    r"(?<!\w)(?:\w+:)?/[^\s,'\"\])]+"
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
-"""What is another in each run: the name of the query at the beginning, paths and addresses, and UUIDs."""
+"""What is another in each run: paths and addresses, and UUIDs."""
 _LONGEST = 200
 
 
@@ -209,7 +208,7 @@ def slim(cell: Cell) -> Cell:
     """The cell without what was observed, and of the message of its error only what a refusal says first, whatever the machine."""
     refused = colour_of(cell.status, cell.outcome) == "refused"
     line = cell.error.first_line if cell.error is not None and refused else ""
-    message = _OF_THE_RUN.sub(lambda found: "" if found.start() == 0 and "Query [" in found[0] else "…", line)
+    message = _OF_THE_RUN.sub("…", line)
     error = cell.error and cell.error.model_copy(update={"message": message[:_LONGEST]})
     return cell.model_copy(update={"observation": None, "error": error})
 

@@ -98,7 +98,7 @@ def _error_lines(error: ErrorSeen, observed: SparkVersion | None) -> Iterator[Ex
         return
     what = f"{' < '.join(error.classes)}: {error.message}"
     if observed is not None:  # after its first line Spark appends the plan
-        what = f"{error.name or 'an error'}: {next(iter(error.message.splitlines()), '')}"
+        what = f"{error.name or 'an error'}: {error.first_line}"
     yield ExplanationLine(f"fails at {error.stage}: {what}", "error", 1)
 
 

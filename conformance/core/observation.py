@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from conformance.core.case import BatchKind, ErrorStage
 from conformance.core.data import Json
+from conformance.core.error_text import reason
 
 WRAPPERS = frozenset(
     {
@@ -198,9 +199,14 @@ class ErrorSeen(FrozenRecord):
         return str(self.own_code) if self.own_code is not None else self.name or "an error without a class"
 
     @property
+    def reason(self) -> tuple[str, ...]:
+        """The lines of the message that say what is wrong, without those of the errors that only pass it on."""
+        return reason(self.message, WRAPPERS)
+
+    @property
     def first_line(self) -> str:
-        """The first line of the message that is not blank; empty if there is none."""
-        return next((line.strip() for line in self.message.splitlines() if line.strip()), "")
+        """The first line of the reason; empty if there is none."""
+        return next(iter(self.reason), "")
 
     @property
     def behaviour(self) -> ErrorBehaviour:

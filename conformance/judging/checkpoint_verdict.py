@@ -11,6 +11,7 @@ same rows, or it refuses with an error that says what is wrong; it never emits o
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -227,9 +228,12 @@ _ACCIDENTS = frozenset(
 
 
 def is_named(error: ErrorSeen) -> bool:
-    """Whether an error says what is wrong: it has an error condition of Spark, or a message that names a file or a micro-batch."""
+    """Whether an error says what is wrong: it has an error condition of Spark, a message that names a file or a micro-batch, or the
+    sentence of an assertion."""
     if error.name.isupper() or error.name not in _ACCIDENTS:
         return bool(error.name)
+    if error.name == "AssertionError" and re.search(r"\w \w", error.first_line.removeprefix("assertion failed")):
+        return True
     return "/checkpoint/" in error.message or "/sink/" in error.message
 
 

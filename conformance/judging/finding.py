@@ -198,8 +198,7 @@ class ErrorDiffers(_Finding):
         if self.mismatches:
             yield f"{INDENT}not as expected: {', '.join(self.mismatches)}"
         if self.observed is not None:
-            lines = [line.strip() for line in self.observed.message.splitlines() if line.strip()]
-            yield from _first(LINES_OF_A_MESSAGE, lines, 160)
+            yield from _first(LINES_OF_A_MESSAGE, self.observed.reason, 160)
         if self.unreached:
             last = f"–{self.unreached[-1]}" if len(self.unreached) > 1 else ""
             yield f"{INDENT}step{'s' if last else ''} {self.unreached[0]}{last} not reached"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -110,8 +109,7 @@ def statements(resumption: Resumption) -> Iterator[Statement]:
 
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
     """What Spark says beyond its first line: both schemas, the name of a damaged file."""
-    message = verdict.error.message.partition("=== Streaming Query ===")[0] if verdict.error is not None else ""
-    lines = [line.strip() for line in message.splitlines() if line.strip() and not re.match(r"\s*at\b", line)]
+    lines = verdict.error.reason if verdict.error is not None else ()
     yield from (f"Spark: {line}" for line in lines[:_MOST_LINES] if line != verdict.why)
 
 
@@ -135,7 +133,7 @@ def record(resumption: Resumption) -> dict[str, Any]:
         "checkpoint": resumption.checkpoint.where,
         "to": str(resumption.target.version),
         "outcome": resumption.verdict.outcome,
-        "error": None if error is None else {"class": error.name, "message": error.message},
+        "error": error and {"class": error.name, "reason": "\n".join(error.reason), "message": error.message},
         "failure": resumption.verdict.reason if resumption.observation is None else None,
         "micro_batches": [
             {

@@ -115,7 +115,7 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     classes: list[str] = []
     texts: list[str] = []
     _walk(error, classes, texts)
-    message = "\n".join(_without_repeats(texts))
+    message = "\nCaused by: ".join(_without_repeats(texts))
     if len(message) > _LONGEST_MESSAGE:
         message = message[:_LONGEST_MESSAGE] + " … ({} characters more)".format(len(message) - _LONGEST_MESSAGE)
     # What a foreachBatch function raised comes back as text only, so take the qualified class names in it.

@@ -209,7 +209,7 @@ def _refusal(cell: Cell) -> str:
     if answer is None or (error := answer.error) is None or not rejects_the_query(error):
         return ""
     ran = any(step.batches for step in answer.steps)
-    return "" if ran else shortened(printable(" ".join(error.message.split())) or error.title, _LONGEST)
+    return "" if ran else shortened(printable(" ".join(error.reason)) or error.title, _LONGEST)
 
 
 def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:

@@ -119,7 +119,7 @@ def refusals(report: Report) -> Mapping[str, set[str]]:
 
 
 def search_errors(behaviours: Iterable[Behaviour], refused: Iterable[str]) -> str:
-    """Return what finds a case in a pasted error: error classes and beginnings of messages, in lower case, separated by ``|``."""
+    """Return what finds a case in a pasted error: error classes and pieces of messages, in lower case, separated by ``|``."""
     texts = (text.lower() for text in (*sorted(refused), *_errors(behaviours)) if len(text) > 20)
     return "|".join(dict.fromkeys(texts))
 
@@ -159,14 +159,17 @@ def _metrics(expected: Expectation) -> Iterator[str]:
     yield from (key.rpartition(".")[2] for key in expected.progress or {})
 
 
-_BEGINNING = 60
+_OF_A_QUERY = re.compile(r"\S*[\d/|]\S*|\[[^\]]*\]|'[^']*'|`[^`]*`|\"[^\"]*\"")
+"""What is another in each query: numbers, paths, names."""
+_MOST_PIECES = 6
 
 
 def _errors(behaviours: Iterable[Behaviour]) -> Iterator[str]:
     for behaviour in behaviours:
         for error in _errors_of(behaviour):
             yield from (name for name in error.classes if "_" in name)
-            yield " ".join(re.sub(r"^\[[\w.]+\] ", "", error.message).split())[:_BEGINNING].replace("|", " ")
+            pieces = (piece.strip(" .,:;()") for line in error.reason for piece in _OF_A_QUERY.split(line))
+            yield from [piece for piece in pieces if len(piece) > 20][:_MOST_PIECES]
 
 
 def _errors_of(behaviour: Behaviour) -> Iterator[ErrorSeen]:
@@ -179,7 +182,7 @@ def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
         if (entry := cell.differs) is not None:
             yield from _TICKET.findall(f"{entry.link} {entry.introduced_by} {entry.because}")
     for error in _errors_of(behaviour):
-        yield from error.classes
+        yield from (*error.classes, *(word for line in error.reason[:_MOST_PIECES] for word in line.split()))
 
 
 WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")

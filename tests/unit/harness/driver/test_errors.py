@@ -60,7 +60,7 @@ def test_the_causes_of_an_error_are_those_of_the_throwable(raised):
     with pytest.raises(Exception) as caught:  # noqa: PT011 — each release has its own
         raised()
     seen = errors.describe(caught.value, "run")
-    assert seen["message"] == "the query failed\nNone.get"
+    assert seen["message"] == "the query failed\nCaused by: None.get"
     assert {"StreamingQueryException", "NoSuchElementException"} <= set(seen["classes"])
 
 
