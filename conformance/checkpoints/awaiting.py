@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import Checkpoint
+from conformance.checkpoints.files import MissingFile
 from conformance.checkpoints.state import JOIN, StateSchema
 from conformance.checkpoints.state_difference import state_differences
 from conformance.core.data import read_data
@@ -112,8 +112,12 @@ def _schemas(checkpoint: Checkpoint) -> list[StateSchema]:
     return [schema for operator in checkpoint.operators for schema in operator.schemas]
 
 
-def _missing_kind(path: PurePosixPath) -> str:
-    return "folder" if path.name == "state" else "delta" if path.suffix == ".delta" else "other"
+def _missing_kind(missing: MissingFile) -> str:
+    if missing.path.parts[0] != "state":
+        return "log"
+    if missing.path.name == "state":
+        return "folder"
+    return "delta" if missing.path.suffix == ".delta" and not missing.damage else "other"
 
 
 _CONDITIONS: Mapping[str, Condition] = {
@@ -134,9 +138,9 @@ _CONDITIONS: Mapping[str, Condition] = {
     "operators_unnamed": lambda checkpoint, wanted: (
         (None in [operator.format for operator in checkpoint.operators]) is wanted
     ),
-    "state_missing": lambda checkpoint, what: any(_missing_kind(path) == what for path in checkpoint.missing),
+    "state_missing": lambda checkpoint, what: any(_missing_kind(missing) == what for missing in checkpoint.missing),
     "schema_missing": lambda checkpoint, wanted: (
-        (() in [operator.schemas for operator in checkpoint.operators]) is wanted
+        (() in [store.schemas for operator in checkpoint.operators for store in operator.stores]) is wanted
     ),
     "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
     "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,

@@ -12,15 +12,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import unquote
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from conformance.checkpoints import state
-from conformance.checkpoints.files import DamagedCheckpoint, Files, NoSuchCheckpoint
+from conformance.checkpoints.files import DamagedCheckpoint, Files, MissingFile, NoSuchCheckpoint, fault
 from conformance.checkpoints.state import StateOperator
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
@@ -43,6 +45,9 @@ CLASSES: Mapping[str, frozenset[str]] = {
 MOST_MISSING = 1_000
 MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
+COMPACT_INTERVAL = 10
+"""Spark's default of ``spark.sql.streaming.fileSource.log.compactInterval``; a log with a compacted entry shows its own."""
+SINK_LOG = "_spark_metadata"
 NOTHING_READ = "-"
 """The offset of a source that has read nothing yet."""
 
@@ -114,8 +119,8 @@ class Checkpoint:
     operators: tuple[StateOperator, ...]
     size: int
     """Bytes of all its files."""
-    missing: tuple[PurePosixPath, ...] = ()
-    """The files and folders of the state without which the next micro-batch fails."""
+    missing: tuple[MissingFile, ...] = ()
+    """The files and folders that are missing or damaged, and without which the query fails, or reads rows again or never."""
     replayable: bool = False
     """Whether nothing would be missing if the newest micro-batch were not committed: it would run again."""
     has_gap: bool = False
@@ -154,9 +159,9 @@ class Checkpoint:
         return self.planned.settings if self.planned else {}
 
 
-def read(files: Files) -> Checkpoint:
-    """Read a checkpoint, without its state; raises `NoSuchCheckpoint` if the folder is none, or a file cannot be read, and
-    `DamagedCheckpoint` if a file does not have the format that Spark writes."""
+def read(files: Files, sink: Files | None = None) -> Checkpoint:
+    """Read a checkpoint, without its state, and the log of the folder that a file ``sink`` writes; raises `NoSuchCheckpoint` if the folder
+    is none, or a file cannot be read, and `DamagedCheckpoint` if a file does not have the format that Spark writes."""
     planned, committed = _batches(files, "offsets"), _batches(files, "commits")
     if not planned and PurePosixPath("metadata") not in files.sizes:
         raise NoSuchCheckpoint(
@@ -174,16 +179,85 @@ def read(files: Files) -> Checkpoint:
         has_gap=bool(planned) and planned[-1] > 0 and planned[-1] - 1 not in planned,
     )
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):
-        return replace(checkpoint, missing=(PurePosixPath("state"),))
+        return replace(
+            checkpoint, missing=(MissingFile(PurePosixPath("state"), "micro-batches kept state, as the logs say"),)
+        )
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
-    missing = tuple(islice(state.missing_files(files, checkpoint.state_version, partitions), MOST_MISSING))
+
+    lacking = partial(state.missing_files, files, partitions=partitions, written=partial(_state_ids, files))
+    in_logs = (
+        *_missing_in_logs(files, checkpoint, planned, committed),
+        *(_missing_in_sink(sink) if sink is not None else ()),
+    )
+    missing = (*in_logs, *islice(lacking(checkpoint.state_version), MOST_MISSING))
     replayable = (
-        bool(missing)
-        and not checkpoint.unfinished
-        and not any(state.missing_files(files, checkpoint.state_version - 1, partitions))
+        bool(missing) and not in_logs and not checkpoint.unfinished and not any(lacking(checkpoint.state_version - 1))
     )
     return replace(checkpoint, missing=missing, replayable=replayable)
+
+
+def _state_ids(files: Files, version: int) -> frozenset[str]:
+    """The ids of the state stores of a version, as the commit of the micro-batch that made it names them (checkpoint format 2)."""
+    path = PurePosixPath("commits", str(version - 1))
+    if path not in files.sizes:
+        return frozenset()
+    _, rest = _lines(files, path, least=1)
+    named = _json(path, rest[0] if rest else "{}").get("stateUniqueIds")
+    return frozenset(re.findall(r'"([\w-]{30,})"', json.dumps(named)))
+
+
+def _missing_in_logs(
+    files: Files, checkpoint: Checkpoint, planned: tuple[int, ...], committed: tuple[int, ...]
+) -> Iterator[MissingFile]:
+    # Without an entry before, and none of its commit, progress is tracked asynchronously.
+    for batch in {*committed[-1:], *(at - 1 for at in planned[-1:])}.intersection(committed).difference(planned):
+        yield MissingFile(PurePosixPath("offsets", str(batch)), f"commits/{batch} says that micro-batch {batch} ran")
+    if planned[-2:-1] == tuple(at - 1 for at in planned[-1:]):
+        _offsets(files, planned[-2])  # Spark reads the two newest entries
+    for source in checkpoint.sources:
+        if source.kind == "files" and (upto := re.fullmatch(r'{"logOffset":(\d{1,18})}', source.offset or "")):
+            needed_by = f"without it, source {source.name} does not know which files it has read"
+            yield from _missing_in_log(files, PurePosixPath("sources", source.name), int(upto[1]), needed_by)
+
+
+def _missing_in_sink(files: Files) -> Iterator[MissingFile]:
+    """What is missing in the folder that a file sink writes: entries of its log, and files that they name."""
+    log = [path for path in files.sizes if path.parts[:-1] == (SINK_LOG,) and path.stem.isdecimal()]
+    if not log:
+        raise NoSuchCheckpoint(files.where, f"this is not the folder of a file sink: it has no log {SINK_LOG}")
+    newest, compacted = (
+        max((int(path.stem) for path in log if path.suffix in of), default=0)
+        for of in (("", ".compact"), (".compact",))
+    )
+    yield from _missing_in_log(
+        files, PurePosixPath(SINK_LOG), newest, "Spark needs it to read the folder, and to compact the log"
+    )
+    for path in (path for path in log if int(path.stem) >= compacted):
+        for line in _lines(files, path, least=1)[1]:
+            named = _json(path, line)
+            parts = PurePosixPath(unquote(str(named.get("path", "")))).parts
+            # Below the folder, whatever its name is here: folders of partitions, and the file.
+            places = (PurePosixPath(*parts[at:]) for at in range(len(parts)))
+            file = next((place for place in places if place in files.sizes), PurePosixPath(*parts[-1:]))
+            if named.get("action") == "add":
+                yield from fault(files, file, f"{path} names it: Spark needs it to read the folder", named.get("size"))
+
+
+def _missing_in_log(files: Files, log: PurePosixPath, upto: int, needed_by: str) -> Iterator[MissingFile]:
+    """The last entry that is missing of those that Spark reads of a log of files, and each that is not whole: from the newest compacted
+    entry on, ``9.compact``, which holds all before it. Source: ``CompactibleFileStreamLog.getAllValidBatches`` and ``compactInterval``."""
+    entries = {
+        path.stem: path for path in files.sizes if path.parent == log and re.fullmatch(r"\d+(\.compact)?", path.name)
+    }
+    compacted = sorted(int(number) for number, path in entries.items() if path.suffix and int(number) <= upto)
+    interval = compacted[-1] - (compacted[-2] if compacted[1:] else -1) if compacted else COMPACT_INTERVAL
+    needed = range(compacted[-1] if compacted else 0, upto + 1)
+    if lacking := [number for number in needed if str(number) not in entries][-1:]:
+        suffix = "" if (lacking[0] + 1) % interval else ".compact"
+        yield MissingFile(log / f"{lacking[0]}{suffix}", needed_by)
+    for path in (entries[str(number)] for number in needed if str(number) in entries):
+        yield from fault(files, path, needed_by)
 
 
 def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,9 @@ from conformance.core.wording import redact
 
 MOST_BYTES = 64 * 1024 * 1024
 """No log entry, schema or metadata file is larger; state files are not read."""
+
+MOST_CHECKED = 1024 * 1024
+"""In bytes. The content of a larger file is not compared with its checksums, only its size with their number."""
 
 
 class NoSuchCheckpoint(WrongUsage):
@@ -32,6 +37,20 @@ class DamagedCheckpoint(WrongUsage):
     def __init__(self, path: PurePosixPath, why: str) -> None:
         super().__init__(f"{path}: {why}")
         self.path = path
+
+
+@dataclass(frozen=True)
+class MissingFile:
+    """A file or folder that a checkpoint names or needs, and that is missing or not whole."""
+
+    path: PurePosixPath
+    needed_by: str
+    """What names or needs it: ``state/0/0/4.zip names it``."""
+    damage: str = ""
+    """``it is cut off or damaged: it has 12 bytes, not 1,024``; empty if it is missing."""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.damage or 'it is missing'}; {self.needed_by}"
 
 
 class Files(Protocol):
@@ -126,6 +145,30 @@ def open_files(where: str) -> Files:
     if where.startswith("file:"):
         where = "/" + where.removeprefix("file:").lstrip("/")
     return ObjectStore.open(where) if "://" in where else Folder.open(Path(where))
+
+
+def fault(files: Files, path: PurePosixPath, needed_by: str, size: int | None = None) -> Iterator[MissingFile]:
+    """What is wrong with a file, if something is; ``size``: what it must have, if that is known."""
+    there = files.sizes.get(path)
+    if there is None:
+        yield MissingFile(path, needed_by)
+    elif size not in (None, there) or (size is None and not there) or not _is_whole(files, path, there):
+        wanted = f", not {size:,}" if size not in (None, there) else ""
+        yield MissingFile(path, needed_by, f"it is cut off or damaged: it has {there:,} bytes{wanted}")
+
+
+def _is_whole(files: Files, path: PurePosixPath, size: int) -> bool:
+    """Whether a file fits what is beside it: its size in Spark's ``4.delta.crc`` (4.1 and newer); and ``.4.delta.crc``, which Hadoop writes
+    on a local file system: a header with the length of a chunk, then the CRC of each chunk."""
+    beside = (path.with_name(f"{dot}{path.name}.crc") for dot in ("", "."))
+    spark, hadoop = (files.read(sums) if sums in files.sizes else b"" for sums in beside)
+    known = re.search(rb'"mainFileSize":(\d+)', spark)
+    chunk = int.from_bytes(hadoop[4:8], "big") if hadoop.startswith(b"crc\0") else 0
+    if not chunk or size > MOST_CHECKED:
+        return (known is None or int(known[1]) == size) and (not chunk or -(-size // chunk) * 4 == len(hadoop) - 8)
+    content = files.read(path)
+    crcs = (zlib.crc32(content[at : at + chunk]).to_bytes(4, "big") for at in range(0, size, chunk))
+    return hadoop[8:] == b"".join(crcs)
 
 
 def _without_following(path: str, flags: int) -> int:

@@ -9,22 +9,30 @@ from __future__ import annotations
 import json
 import re
 import struct
+import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
-from conformance.checkpoints.files import DamagedCheckpoint, Files
+from conformance.checkpoints.files import MOST_BYTES, DamagedCheckpoint, Files, MissingFile, fault
 
+NOT_UNPACKED = (
+    *(BadZipFile, EOFError, KeyError, NotImplementedError, RecursionError, RuntimeError, TypeError, ValueError),
+    zlib.error,
+)
+"""What a damaged zip of RocksDB, or its list of files, may raise."""
 NEWEST_SCHEMA = 3
 """The newest format of a schema file that we know."""
 JOIN = "symmetricHashJoin"
 _BY_VALUE: Mapping[tuple[str, ...], str] = {("__dummy__",): "dedupe", ("expiresAtMicros",): "dedupeWithinWatermark"}
 """Columns of the value → the operator."""
 _ROCKSDB_FOLDERS = frozenset({"SSTs", "logs"})
-_VERSION = re.compile(r"(\d+)(?:_[\w-]+)?\.(delta|snapshot|zip|changelog)")
+_VERSION = re.compile(r"(\d+)(?:_([\w-]+))?\.(delta|snapshot|zip|changelog)")
 
 
 @dataclass(frozen=True)
@@ -97,43 +105,75 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
     return tuple(_operator(files, number, sorted(paths)) for number, paths in sorted(of_operator.items()))
 
 
-def missing_files(files: Files, version: int, partitions: int | None) -> Iterator[PurePosixPath]:
-    """The files and folders that Spark needs to load a version of the state and that are missing: of each store in each partition the
-    first missing file, or the folder of an operator.
+def missing_files(
+    files: Files, version: int, partitions: int | None, written: Callable[[int], frozenset[str]]
+) -> Iterator[MissingFile]:
+    """What Spark needs to load a version of the state and cannot read: of each store in each partition the first file that is missing,
+    and those that are not whole; or the folder of an operator.
 
     To load a version, Spark reads the newest snapshot up to it (``.snapshot``, ``.zip``) and every change after that (``.delta``,
-    ``.changelog``), from version 1 on if there is no snapshot. Spark purges older files and never reads them. Source: ``loadMap``,
-    ``cleanup`` and ``filesForVersion`` of ``HDFSBackedStateStoreProvider``; ``RocksDB.load`` and ``RocksDBFileManager.deleteOldVersions``.
+    ``.changelog``), from version 1 on if there is no snapshot. A zip names its files in ``SSTs`` and ``logs``. Spark purges older files
+    and never reads them. Source: ``loadMap``, ``cleanup`` and ``filesForVersion`` of ``HDFSBackedStateStoreProvider``; ``RocksDB.load``,
+    ``RocksDBCheckpointMetadata`` and ``RocksDBFileManager.deleteOldVersions``.
 
     Args:
         partitions: the number of partitions of the state; None if it is not pinned. An operator without a key has a single partition.
             Folders of other partitions may remain from before a repartition.
+        written: the unique ids that the commit log names for a version; none if its files have none. An attempt that was not committed
+            leaves files with other ids.
     """
     if version == 0:
         return
-    kept: defaultdict[int, defaultdict[str, defaultdict[int, set[tuple[str, int]]]]]
-    kept = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    needed_by, ids = f"the next micro-batch needs version {version} of the state", cache(written)
+    kept: defaultdict[int, defaultdict[str, defaultdict[int, dict[tuple[str, int], PurePosixPath]]]]
+    kept = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     for path in files.sizes:
         if len(path.parts) > 2 and path.parts[0] == "state" and path.parts[1].isdecimal():
             stores = kept[int(path.parts[1])]
             if path.parts[2].isdecimal() and (file := _VERSION.fullmatch(path.name)):
-                stores[_store(path)][int(path.parts[2])].add((file[2], int(file[1])))
+                of_store, at = stores[_store(path)][int(path.parts[2])], int(file[1])
+                if file[2] is None or file[2] in (ids(at) or [file[2]]):
+                    of_store[file[3], at] = path
     for number in range(max(kept, default=-1) + 1):
         folder, stores = PurePosixPath("state", str(number)), kept[number]
         if not stores:
-            yield folder
+            yield MissingFile(folder, needed_by)
         all_partitions = {partition for of_partition in stores.values() for partition in of_partition}
         for name, of_partition in sorted(stores.items()):
             kinds = {kind for versions in of_partition.values() for kind, _ in versions}
             snapshot, change = ("zip", "changelog") if kinds & {"zip", "changelog"} else ("snapshot", "delta")
             for partition in range(partitions or max(all_partitions) + 1) if all_partitions - {0} else (0,):
-                there = of_partition.get(partition, set())
+                there = of_partition.get(partition, {})
                 base = max((at for kind, at in there if kind == snapshot and at <= version), default=0)
                 # RocksDB without changelogs writes a snapshot of each version.
-                needed, kind = (range(base + 1, version + 1), change) if change in kinds else ((version,), snapshot)
-                lacks = (at for at in needed if at != base and (kind, at) not in there)
-                if (first := next(lacks, None)) is not None:
-                    yield folder / str(partition) / ("" if name == "default" else name) / f"{first}.{kind}"
+                only = [(snapshot, version)] if change not in kinds else []
+                needed = only or [(snapshot, base)] * (base > 0) + [(change, at) for at in range(base + 1, version + 1)]
+                lacks = next((each for each in needed if each not in there), None)
+                if lacks is not None:
+                    place = folder / str(partition) / ("" if name == "default" else name)
+                    yield MissingFile(place / f"{lacks[1]}{'_*' if ids(lacks[1]) else ''}.{lacks[0]}", needed_by)
+                for path in (there[each] for each in needed if each in there):
+                    yield from fault(files, path, needed_by)
+                    if path.suffix == ".zip":
+                        yield from _missing_of_zip(files, path, needed_by)
+
+
+def _missing_of_zip(files: Files, path: PurePosixPath, needed_by: str) -> Iterator[MissingFile]:
+    try:
+        with ZipFile(BytesIO(files.read(path))) as zipped:
+            if zipped.getinfo("metadata").file_size > MOST_BYTES:
+                raise ValueError("it is too long")
+            metadata = json.loads(zipped.read("metadata").partition(b"\n")[2])
+        named = [
+            (path.parent / folder / str(file[key]), int(file["sizeBytes"]))
+            for kind, folder, key in (("sstFiles", "SSTs", "dfsSstFileName"), ("logFiles", "logs", "dfsLogFileName"))
+            for file in metadata.get(kind) or ()
+        ]
+    except NOT_UNPACKED as error:
+        yield MissingFile(path, needed_by, f"its list of files cannot be read ({type(error).__name__})")
+        return
+    for file, size in named:
+        yield from fault(files, file, f"{path} names it, and {needed_by}", size)
 
 
 def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> StateOperator:
@@ -201,7 +241,7 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
             schemas.append(path)
         elif version := _VERSION.fullmatch(path.name):
             versions.add(int(version[1]))
-            providers.add("RocksDB" if version[2] in ("zip", "changelog") else "HDFS")
+            providers.add("RocksDB" if version[3] in ("zip", "changelog") else "HDFS")
     kept = (min(versions), max(versions)) if versions else None
     provider = providers.pop() if len(providers) == 1 else "unknown"
     # Partitions have the same schema; Spark writes it in partition 0, and a new one at a restart that changes it.

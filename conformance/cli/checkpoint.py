@@ -45,15 +45,16 @@ def checkpoint() -> None:
 def inspect(
     where: Where,
     to: str | None = option(None, "Say what awaits it on this version or line.", "VERSION", None),
+    sink: str | None = option(None, "The folder that its file sink writes: check the log in it, too.", "DIR", None),
     as_json: options.AsJson = False,
 ) -> None:
     """Show where a query stands, what it reads and keeps, and what awaits it on another version.
 
-    Exits with 1 if a file of the state is missing that the next micro-batch needs; with --to, also if that version refuses the
+    Exits with 1 if a file is missing or damaged that the state or a log needs; with --to, also if that version refuses the
     checkpoint or may refuse it.
     """
     target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
-    checkpoint = read(open_files(where))
+    checkpoint = read(open_files(where), open_files(sink) if sink is not None else None)
     changes = awaiting(checkpoint, target.version) if target is not None else ()
     shown = [*lines(checkpoint, datetime.now(UTC))]
     if target is not None:

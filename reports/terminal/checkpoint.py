@@ -105,7 +105,6 @@ def _missing(checkpoint: Checkpoint) -> Iterator[str]:
     yield from map(str, checkpoint.missing[:_MOST_MISSING])
     if len(checkpoint.missing) > _MOST_MISSING:
         yield f"… and {len(checkpoint.missing) - _MOST_MISSING} more"
-    yield f"No Spark can load version {checkpoint.state_version} of the state, which the next micro-batch needs."
     batch = checkpoint.state_version - 1
     yield "Put back what is missing from a copy of the checkpoint." + (
         f" Or remove commits/{batch}: micro-batch {batch} runs again, and its rows come out again."
@@ -127,7 +126,8 @@ def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | 
         "sources": [_picked(source, "name", "kind", "offset") for source in checkpoint.sources],
         "settings": dict(checkpoint.settings),
         "operators": [_operator_record(operator) for operator in checkpoint.operators],
-        **({"missing": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
+        **({"missing": [str(file.path) for file in checkpoint.missing]} if checkpoint.missing else {}),
+        **({"why": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
         "bytes": checkpoint.size,
         **({"to": to, "awaiting": [_picked(change, *_OF_A_CHANGE) for change in changes]} if to is not None else {}),
     }

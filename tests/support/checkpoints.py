@@ -46,6 +46,7 @@ def small(root: Path, *, committed: bool = True, watermark_ms: int = 0, **files:
     content: dict[str, str | bytes] = {
         "metadata": json.dumps({"id": "5a1d"}),
         "offsets/0": f'v1\n{json.dumps(metadata)}\n{{"logOffset":0}}',
+        "sources/0/0": 'v1\n{"path":"file:///in/0.json","timestamp":1,"batchId":0}',
     }
     if committed:
         content["commits/0"] = f'v1\n{{"nextBatchWatermarkMs":{watermark_ms}}}'
