@@ -48,6 +48,8 @@ MOST_LOOKED_AT = 20
 COMPACT_INTERVAL = 10
 """Spark's default of ``spark.sql.streaming.fileSource.log.compactInterval``; a log with a compacted entry shows its own."""
 SINK_LOG = "_spark_metadata"
+_ENTRY = re.compile(r"[0-9]{1,18}(\.compact)?")
+"""An entry of a log of files."""
 NOTHING_READ = "-"
 """The offset of a source that has read nothing yet."""
 
@@ -200,11 +202,10 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
 def _state_ids(files: Files, version: int) -> frozenset[str]:
     """The ids of the state stores of a version, as the commit of the micro-batch that made it names them (checkpoint format 2)."""
     path = PurePosixPath("commits", str(version - 1))
-    if path not in files.sizes:
-        return frozenset()
-    _, rest = _lines(files, path, least=1)
-    named = _json(path, rest[0] if rest else "{}").get("stateUniqueIds")
-    return frozenset(re.findall(r'"([\w-]{30,})"', json.dumps(named)))
+    content = files.read(path) if path in files.sizes else b""
+    return frozenset(
+        re.findall(r'"([\w-]{30,})"', content.partition(b'"stateUniqueIds":')[2].decode("utf-8", "replace"))
+    )
 
 
 def _missing_in_logs(
@@ -223,16 +224,12 @@ def _missing_in_logs(
 
 def _missing_in_sink(files: Files) -> Iterator[MissingFile]:
     """What is missing in the folder that a file sink writes: entries of its log, and files that they name."""
-    log = [path for path in files.sizes if path.parts[:-1] == (SINK_LOG,) and path.stem.isdecimal()]
+    log = [path for path in files.sizes if path.parts[:-1] == (SINK_LOG,) and _ENTRY.fullmatch(path.name)]
     if not log:
         raise NoSuchCheckpoint(files.where, f"this is not the folder of a file sink: it has no log {SINK_LOG}")
-    newest, compacted = (
-        max((int(path.stem) for path in log if path.suffix in of), default=0)
-        for of in (("", ".compact"), (".compact",))
-    )
-    yield from _missing_in_log(
-        files, PurePosixPath(SINK_LOG), newest, "Spark needs it to read the folder, and to compact the log"
-    )
+    needed_by = "Spark needs it to read the folder"
+    yield from _missing_in_log(files, PurePosixPath(SINK_LOG), max(int(path.stem) for path in log), needed_by)
+    compacted = max((int(path.stem) for path in log if path.suffix), default=0)
     for path in (path for path in log if int(path.stem) >= compacted):
         for line in _lines(files, path, least=1)[1]:
             named = _json(path, line)
@@ -241,22 +238,19 @@ def _missing_in_sink(files: Files) -> Iterator[MissingFile]:
             places = (PurePosixPath(*parts[at:]) for at in range(len(parts)))
             file = next((place for place in places if place in files.sizes), PurePosixPath(*parts[-1:]))
             if named.get("action") == "add":
-                yield from fault(files, file, f"{path} names it: Spark needs it to read the folder", named.get("size"))
+                yield from fault(files, file, f"{path} names it: {needed_by}", _number(path, named, "size"))
 
 
 def _missing_in_log(files: Files, log: PurePosixPath, upto: int, needed_by: str) -> Iterator[MissingFile]:
     """The last entry that is missing of those that Spark reads of a log of files, and each that is not whole: from the newest compacted
     entry on, ``9.compact``, which holds all before it. Source: ``CompactibleFileStreamLog.getAllValidBatches`` and ``compactInterval``."""
-    entries = {
-        path.stem: path for path in files.sizes if path.parent == log and re.fullmatch(r"\d+(\.compact)?", path.name)
-    }
-    compacted = sorted(int(number) for number, path in entries.items() if path.suffix and int(number) <= upto)
+    entries = {int(path.stem): path for path in files.sizes if path.parent == log and _ENTRY.fullmatch(path.name)}
+    compacted = sorted(number for number, path in entries.items() if path.suffix and number <= upto)
     interval = compacted[-1] - (compacted[-2] if compacted[1:] else -1) if compacted else COMPACT_INTERVAL
     needed = range(compacted[-1] if compacted else 0, upto + 1)
-    if lacking := [number for number in needed if str(number) not in entries][-1:]:
-        suffix = "" if (lacking[0] + 1) % interval else ".compact"
-        yield MissingFile(log / f"{lacking[0]}{suffix}", needed_by)
-    for path in (entries[str(number)] for number in needed if str(number) in entries):
+    if (lacking := next((number for number in reversed(needed) if number not in entries), None)) is not None:
+        yield MissingFile(log / f"{lacking}{'' if (lacking + 1) % interval else '.compact'}", needed_by)
+    for path in (path for number, path in entries.items() if number in needed):
         yield from fault(files, path, needed_by)
 
 
@@ -345,7 +339,7 @@ def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
 def _number(path: PurePosixPath, metadata: Mapping[str, Any], key: str) -> int:
     value = metadata.get(key, 0)
     if not isinstance(value, int) or abs(value) >= 1 << 63:
-        raise DamagedCheckpoint(path, f"{key} is not a number of milliseconds")
+        raise DamagedCheckpoint(path, f"{key} is not a number{' of milliseconds' if key.endswith('Ms') else ''}")
     return value
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -181,7 +182,17 @@ def test_each_file_that_the_newest_zip_names_is_looked_for_and_its_size_compared
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK", b"no zip"])
+def zipped(metadata: bytes) -> bytes:
+    written = BytesIO()
+    with ZipFile(written, "w") as target:
+        target.writestr("metadata", metadata)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"PK", b"no zip", zipped(b"v1\n[]"), zipped(b"v1\n{"), zipped(b'v1\n{"sstFiles": [{"sizeBytes": "x"}]}')],
+)
 def test_a_zip_that_cannot_be_unpacked_is_named(damage: bytes, tmp_path: Path) -> None:
     root = written_by("4.3.0", ROCKSDB[0], tmp_path)
     (root / "state/0/0/4.zip").write_bytes(damage)
@@ -238,6 +249,7 @@ def _log(numbers: Iterable[object], folder: str = "sources/0") -> dict[str, str 
         (("2.compact", 3, 4, "5.compact", 6), 6, []),
         (("5.compact", 6, 7, 9), 9, ["sources/0/8"]),
         (("2.compact", "5.compact", 6, 7, 9), 9, ["sources/0/8.compact"]),
+        (range(3), 10**17, [f"sources/0/{10**17}"]),
     ],
 )
 def test_the_log_of_a_source_of_files_has_every_entry_from_the_newest_compacted_one(
