@@ -81,6 +81,16 @@ def test_rows_that_came_before_a_refusal_must_be_right_too():
         (failed("StreamingQueryException", "EOFException", message="Stream ended"), False),
         (failed("StreamingQueryException", "EOFException", message="<case>/checkpoint/state/0/0/3.delta"), True),
         (failed("StreamingQueryException", "NullPointerException"), False),
+        (failed("StreamingQueryException", "AssertionError", message="assertion failed"), False),
+        (
+            failed(
+                "StreamingQueryException",
+                "AssertionError",
+                message="Query [id = 1, runId = 2] terminated with exception: assertion failed: There are [1] sources in the "
+                "checkpoint offsets and now there are [3] sources requested by the query. Cannot continue.",
+            ),
+            True,
+        ),
         (failed(), False),
     ],
 )
