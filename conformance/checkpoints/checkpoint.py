@@ -216,6 +216,9 @@ def _missing_in_logs(
         yield MissingFile(PurePosixPath("offsets", str(batch)), f"commits/{batch} says that micro-batch {batch} ran")
     if planned[-2:-1] == tuple(at - 1 for at in planned[-1:]):
         _offsets(files, planned[-2])  # Spark reads the two newest entries
+    for path in files.sizes:
+        if path.name == ".schema.crc" and (schema := path.with_name("schema")) not in files.sizes:
+            yield MissingFile(schema, f"{path.name} is there without it: put it back, or remove that, too")
     for source in checkpoint.sources:
         if source.kind == "files" and (upto := re.fullmatch(r'{"logOffset":(\d{1,18})}', source.offset or "")):
             needed_by = f"without it, source {source.name} does not know which files it has read"

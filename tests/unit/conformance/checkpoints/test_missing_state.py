@@ -218,6 +218,15 @@ def test_a_file_is_compared_with_the_checksums_beside_it(tmp_path: Path) -> None
         assert missing(root) == lacks
 
 
+def test_a_schema_is_missed_where_its_checksum_is_left(tmp_path: Path) -> None:
+    """Seen on 3.5.9: with the checksum left behind the query fails; without it, too, Spark writes the schema again and goes on."""
+    root = written_by("3.5.9", NAMES[0], tmp_path)
+    (root / "state/0/0/_metadata/schema").unlink()
+    assert missing(root) == []
+    (root / "state/0/0/_metadata/.schema.crc").write_bytes(b"crc")
+    assert missing(root) == ["state/0/0/_metadata/schema"]
+
+
 def test_the_ids_of_the_commits_say_which_attempt_counts(tmp_path: Path) -> None:
     """Checkpoint format 2: a file of an attempt that was not committed does not stand for that of the one that was."""
     ids = ["94678c57-9f67-431b-b1a5-d2b2324c3310", "03bdd045-62ed-4b6e-ad75-3b6e2c863937"]
