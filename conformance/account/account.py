@@ -280,23 +280,29 @@ class _Reading:
         filtered = any(window.filtered for window in query.windows)
         if late_ms is None or query.unread or len(query.stateful) != 1 or filtered:
             return None
-        compared = {row: self._compared(row) for row in rows if row.time_us is not None}
-        if None in compared.values():
-            return None
-        late = [row for row in rows if (time := compared.get(row)) is not None and time <= late_ms * 1000]
-        # An aggregation counts late groups, other operators late rows.
-        counts = (len(late), len({(row.stream, compared[row]) for row in late}))
-        return late if dropped in counts else None
+        compared = [(row, self._compared(row)) for row in rows if row.time_us is not None]
+        late: list[RowAccount] = []
+        counted: list[tuple[str, int]] = []
+        for row, times in compared:
+            if times is None:
+                return None
+            passed = [(row.stream, time) for time in times if time <= late_ms * 1000]
+            late += [row] * (len(passed) == len(times))
+            counted += passed
+        # An aggregation counts late groups, of which a window may have several, and other operators late rows.
+        groups, most = len({*counted}), len(counted)
+        possible = range(groups, most + 1) if query.windows else (groups, most)
+        return late if dropped in possible else None
 
-    def _compared(self, row: RowAccount) -> int | None:
-        """What is compared with the watermark: the end of the row's only window, or its time; None if it is not known."""
+    def _compared(self, row: RowAccount) -> tuple[int, ...] | None:
+        """What is compared with the watermark: the ends of the row's windows, or its time; None if it is not known."""
         if not self._query.windows or row.time_us is None:
-            return row.time_us
+            return None if row.time_us is None else (row.time_us,)
         window, *others = self._query.windows
         held = window.holding(row.time_us)
-        if others or held is None or len(held) != 1 or window.streams != (row.stream,):
+        if others or not held or window.streams != (row.stream,):
             return None
-        return held[0][1]
+        return tuple(end for _, end in held)
 
     def _by_the_model(self, rows: Sequence[RowAccount], model: BatchProgress) -> tuple[RowAccount, ...]:
         read = dict(model.read)

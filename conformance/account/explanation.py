@@ -119,8 +119,10 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
         yield ExplanationLine(operator.title, "plain", 2)
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
-        closes = "windows ending by {} close" if "window" in operator.title else "state up to {} is removed"
-        yield ExplanationLine(f"Rows up to {late} are late; {closes.format(over)}", "dim", depth)
+        rule = f"Rows up to {late} are late; state up to {over} is removed"
+        if operator.by_window:
+            rule = f"Rows of windows ending by {late} are late; windows ending by {over} close"
+        yield ExplanationLine(rule, "dim", depth)
     yield from _listed_rows("late", operator.late, depth)
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
@@ -181,12 +183,17 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccoun
             yield ExplanationLine(f"{source.stream}: {shown}", "arrives", 2)
     if seen.dropped:
         rule = catalogue()["late_watermark"]
-        by = f" of watermark {instant(batch.late_ms)}" if batch.late_ms is not None else ""
-        late = f"{counted(seen.dropped, 'row')} late, at or before the time{by}, and dropped"
-        yield ExplanationLine(late, "late", 2)
+        by = f" by watermark {instant(batch.late_ms)}" if batch.late_ms is not None else ""
+        rows = [row.text for row in batch.rows if row.fate == "late"]
+        decided = {row.fate for row in batch.rows if row.behind} == {"taken"}
+        which = _listed(rows) or ("no row from all of its windows" if decided else "which rows is not known")
+        yield ExplanationLine(f"late{by}, and dropped: {which}", "late", 2)
+        if seen.dropped != len(rows):
+            counts = f"numRowsDroppedByWatermark is {seen.dropped}: an aggregation counts groups of rows in each window"
+            yield ExplanationLine(counts, "dim", 3)
         yield ExplanationLine(f"rule: {rule.at(version).says} ({rule.source})", "dim", 3)
     for name, state, dropped in _operators(seen):
-        behind = f", drops {counted(dropped, 'late row')}" if dropped else ""
+        behind = f", counts {dropped} as late" if dropped else ""
         yield ExplanationLine(f"{name} keeps {counted(state, 'row') if state else 'nothing'}{behind}", "kept", 2)
     yield ExplanationLine(f"emits {_listed([*map(step.row, seen.rows)]) or 'nothing'}", "emits", 2)
     if seen.watermark is not None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from conformance.account import explanation
 from conformance.cli import options
-from conformance.cli.console import print_answer, print_error, print_tables
+from conformance.cli.console import errors_console, print_answer, print_error, print_tables
 from conformance.cli.options import argument, known_version, option
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
@@ -67,8 +67,12 @@ def explain(
         # What reads results is not needed to explain a prediction.
         from conformance.runner.cases import answer_in
 
-        answer = answer_in(results, question, spark)
-        lines, record = explanation.observed_lines(question, *answer), explanation.observed_record(question, *answer)
+        version, answer, columns = answer_in(results, question, spark)
+        if len(columns) > 1:
+            newest = f"{results} has {', '.join(columns)}: this is {version}, the newest with an answer; --spark names another"
+            errors_console().print(Text(newest))
+        lines = explanation.observed_lines(question, version, answer)
+        record = explanation.observed_record(question, version, answer)
     elif policy is not None or isinstance(question, PolicyCase):
         replays = replays_of(question, policy)
         print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)

@@ -24,6 +24,7 @@ from conformance.model.operators import (
     OperatorProgress,
     OperatorResult,
     State,
+    is_by_window,
 )
 from conformance.model.plan import Plan, stateful
 from conformance.model.rules import Rules
@@ -250,11 +251,13 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
     result, context = run.results[id(node)], run.contexts[id(node)]
+    read = [column for child in node.children for column in child.columns]
     return OperatorProgress(
         operator=logical.operator_name(node),
         title=logical.operator_title(node),
         late_ms=context.late_ms,
         eviction_ms=context.evicting_ms,
+        by_window=is_by_window([key.column for key in node.keys] if isinstance(node, logical.Aggregate) else read),
         read=tuple(run.read[id(node)]),
         **{effect.name: getattr(result, effect.name) for effect in fields(OperatorEffects)},
     )

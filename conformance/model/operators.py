@@ -66,6 +66,8 @@ class OperatorProgress(OperatorEffects):
     """The watermark for late rows."""
     eviction_ms: int
     """The watermark for eviction."""
+    by_window: bool = False
+    """Whether the ends of windows are compared with its watermarks, and not the times of rows."""
     read: tuple[Origin, ...] = field(default=(), compare=False)
     """Where each row that it read comes from, late rows included; without rows that another operator made of several."""
 
@@ -200,6 +202,11 @@ def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) 
     if time is None:
         return rules.null_is_over
     return rules.is_over(rules.over_time_of_window(time) if _is_window(column) else time, watermark_ms)
+
+
+def is_by_window(columns: Iterable[Attribute]) -> bool:
+    """Whether the first event time is a window."""
+    return next((_is_window(column) for column in columns if column.is_event_time), False)
 
 
 def _is_window(column: Attribute) -> bool:

@@ -305,18 +305,24 @@ def observation_in(path: Path, case: Case, spark: str) -> Observation:
     return _of_spark(answer_in(path, case, spark)[1])
 
 
-def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation]:
-    """The version, or the only one of the results without ``spark``, and what it did with a case, in a results file.
+def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation, tuple[str, ...]]:
+    """The version, or the newest with an answer, what it did with a case, and the columns to choose from, in a results file.
 
-    Raises NoSuchVersion: the results lack the version, or have several; NoObservation: they have no answer to the case.
+    Raises NoSuchVersion: the results lack the version; NoObservation: they have no answer to the case.
     """
     results = Results.read(path)
-    names = [target.name for target in results.header.targets]
-    target = find(results, spark or (names[0] if len(names) == 1 else "newest"))
-    cell = next((cell for cell in results.cells if (cell.case, cell.target) == (case.id, target.name)), None)
-    if cell is None or cell.observation is None:
+    targets = {target.name: target for target in results.header.targets}
+    wanted = find(results, spark).name if spark is not None else None
+    answers = {
+        cell.target: cell.observation
+        for cell in results.cells
+        if cell.case == case.id and cell.target in targets and cell.observation is not None
+    }
+    versions = {name: SparkVersion.parse(targets[name].spark) for name in answers if wanted in (None, name)}
+    if not versions:
         raise NoObservation(case.id, f"none in {path}")
-    return SparkVersion.parse(target.spark), cell.observation
+    name = max(versions, key=lambda name: versions[name])
+    return versions[name], answers[name], tuple(target.title for target in targets.values() if spark is None)
 
 
 def _of_spark(observation: Observation) -> Observation:

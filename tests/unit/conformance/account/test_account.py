@@ -76,12 +76,19 @@ class TestFates:
     def test_a_row_is_late_if_it_is_late_for_each_of_its_windows_and_the_operator_is_named(self) -> None:
         # The example of the guide: (12:04, donkey) is too late; the engine counts 2, one for each window.
         (said,) = late(told(GUIDE)).values()
-        assert said == ("model", "aggregation by window, word")
+        assert said == ("engine", "aggregation by window, word")
 
-    def test_without_the_model_what_the_count_does_not_say_is_not_known(self) -> None:
-        assert late(told(GUIDE, with_model=False)) == {}
+    def test_without_the_model_the_count_of_groups_confirms_rows_of_sliding_windows(self) -> None:
+        assert [*late(told(GUIDE, with_model=False)).values()] == [("engine", "")]
         fates = [row.fate for row in told(GUIDE, with_model=False)[-1].rows]
-        assert fates == ["behind", "taken"]
+        assert fates == ["late", "taken"]
+        rows = [row for one in told(ONE_OF_TWO_WINDOWS, with_model=False) for row in one.rows if "12:08" in row.text]
+        assert [(row.fate, row.behind) for row in rows] == [("taken", True)]
+
+    @pytest.mark.parametrize("dropped", [1, 3])
+    def test_a_count_that_groups_of_late_rows_do_not_make_up_says_nothing(self, dropped: int) -> None:
+        observation = with_last_dropped(predict(CASES[GUIDE], VERSION).observation, dropped)
+        assert late(batches_of(account(CASES[GUIDE], VERSION, observation))) == {}
 
     def test_the_number_of_dropped_rows_says_which_are_late_where_only_these_can_be(self) -> None:
         case = CASES["late-drops/late-by-the-watermark-of-the-batch-before"]

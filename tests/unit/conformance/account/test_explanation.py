@@ -59,13 +59,15 @@ def test_it_says_batch_by_batch_what_arrived_was_late_was_kept_and_came_out():
         "step 2 “late rows”",
         "  micro-batch 1 (data), watermark 11:50",
         "    → events: [12:00, 1]",
-        "    ✗ 2 rows late, at or before the time of watermark 00:00, and dropped",
+        "    ✗ late by watermark 00:00, and dropped: which rows is not known",
+        "      numRowsDroppedByWatermark is 2: an aggregation counts groups of rows in each window",
         "      rule: Lateness is decided by the watermark of the previous micro-batch. (SPARK-40925)",
-        "    · stateStoreSave keeps 3 rows, drops 2 late rows",
+        "    · stateStoreSave keeps 3 rows, counts 2 as late",
         "    ← emits nothing",
         "    ◷ watermark: event times 12:00 to 12:00; advances from 11:50 to 12:05",
         "  micro-batch 2 (no-data), watermark 12:05",
-        "    ✗ 1 row late, at or before the time of watermark 11:50, and dropped",
+        "    ✗ late by watermark 11:50, and dropped: which rows is not known",
+        "      numRowsDroppedByWatermark is 1: an aggregation counts groups of rows in each window",
         "      rule: Lateness is decided by the watermark of the previous micro-batch. (SPARK-40925)",
         "    · operator 1 keeps 1 row",
         "    ← emits nothing",
@@ -75,8 +77,46 @@ def test_it_says_batch_by_batch_what_arrived_was_late_was_kept_and_came_out():
 
 def test_the_rule_is_that_of_the_version():
     old = lines(version=OLD)
-    assert "    ✗ 2 rows late, at or before the time of watermark 11:50, and dropped" in old
+    assert "    ✗ late by watermark 11:50, and dropped: which rows is not known" in old
     assert "      rule: Lateness is decided by the watermark of the same micro-batch. (SPARK-40925)" in old
+
+
+@pytest.mark.parametrize(
+    ("window", "rows", "said"),
+    [
+        (
+            "window(t, '10 minutes', '5 minutes')",
+            [["12:47", 3], ["01:05", 4]],
+            ["[01:05, 4]", "numRowsDroppedByWatermark is 2: an aggregation counts groups of rows in each window"],
+        ),
+        (
+            "window(t, '10 minutes')",
+            [["12:47", 3], ["01:01", 4], ["01:02", 4]],
+            [
+                "[01:01, 4] [01:02, 4]",
+                "numRowsDroppedByWatermark is 1: an aggregation counts groups of rows in each window",
+            ],
+        ),
+        ("window(t, '10 minutes')", [["12:47", 3], ["01:01", 4]], ["[01:01, 4]"]),
+        (
+            "window(t, '10 minutes', '5 minutes')",
+            [["11:53", 4]],
+            [
+                "no row from all of its windows",
+                "numRowsDroppedByWatermark is 1: an aggregation counts groups of rows in each window",
+            ],
+        ),
+    ],
+    ids=["one row in two windows", "two rows of one window", "one row", "a row in one of its windows"],
+)
+def test_the_metric_of_late_rows_counts_groups_and_the_rows_are_named(window, rows, said):
+    grouped = {"groupBy": [window], "agg": ["count(*) AS n"]}
+    query = [*read("events", "t", "10 minutes"), grouped]
+    late = case_of(query, {"add": {"events": [["12:05", 1]]}}, {"add": {"events": rows}})
+    texts = [str(line) for line in observed_lines(late, NEWEST, predict(late, NEWEST).observation)]
+    at = texts.index(f"    ✗ late by watermark 11:55, and dropped: {said[0]}")
+    rule = "rule: Lateness is decided by the watermark of the previous micro-batch. (SPARK-40925)"
+    assert [line.strip() for line in texts[at + 1 :][: len(said)]] == [*said[1:], rule]
 
 
 def test_an_error_ends_it_and_a_mistake_shows_its_lines():
@@ -127,7 +167,7 @@ def test_an_observation_says_what_was_read_again_and_what_was_not_committed():
 def test_an_operator_without_a_name_has_its_number():
     progress = {"stateOperators": [{}, {"operatorName": "dedupe", "numRowsDroppedByWatermark": 1}]}
     said = lines(observed(step(1, batch(0, state=(2, 1), dropped=1, progress=progress))))
-    expected = ["    · operator 1 keeps 2 rows", "    · dedupe keeps 1 row, drops 1 late row"]
+    expected = ["    · operator 1 keeps 2 rows", "    · dedupe keeps 1 row, counts 1 as late"]
     assert [line for line in said if "keeps" in line] == expected
 
 
@@ -205,7 +245,7 @@ def test_the_model_says_which_groups_are_late_and_which_windows_close():
         "    ← emits [12:00–12:10, 1] [12:30–12:40, 1]",
         "    ◷ watermark: max 12:31 − 10 min = 12:21, advances from 00:00",
         "  micro-batch 1 (no-data), watermark 12:21",
-        "    Rows up to 00:00 are late; windows ending by 12:21 close",
+        "    Rows of windows ending by 00:00 are late; windows ending by 12:21 close",
         "    ▣ closed: window 12:00–12:10: 12:10 ≤ watermark 12:21",
         "    · aggregation by window keeps 1: [window 12:30–12:40, n 1]",
         "    ← emits nothing",
@@ -219,7 +259,7 @@ def test_the_model_says_which_groups_are_late_and_which_windows_close():
         "    ← emits [12:30–12:40, 2]",
         "    ◷ watermark: max 12:32 − 10 min = 12:22, advances from 12:21",
         "  micro-batch 3 (no-data), watermark 12:22",
-        "    Rows up to 12:21 are late; windows ending by 12:22 close",
+        "    Rows of windows ending by 12:21 are late; windows ending by 12:22 close",
         "    · aggregation by window keeps 1: [window 12:30–12:40, n 2]",
         "    ← emits nothing",
         "    ◷ watermark: no rows, stays at 12:22",
@@ -237,6 +277,22 @@ def test_the_model_says_which_groups_are_late_and_which_windows_close():
     ]
 
 
+@pytest.mark.parametrize(
+    ("operator", "rule"),
+    [
+        (
+            {"groupBy": ["window(t, '10 minutes') AS w"], "agg": ["count(*) AS n"]},
+            "Rows of windows ending by 00:00 are late; windows ending by 12:21 close",
+        ),
+        ({"dropDuplicates": ["t", "id"]}, "Rows up to 00:00 are late; state up to 12:21 is removed"),
+    ],
+    ids=["a window of any name", "rows"],
+)
+def test_the_rule_names_what_is_compared_with_the_watermark(operator, rule):
+    added = {"add": {"events": [["12:01", 1], ["12:31", 2]]}}
+    assert f"    {rule}" in explained(case_of([*read("events", "t", "10 minutes"), operator], added))
+
+
 def test_of_several_inputs_and_operators_each_has_its_lines():
     """An input without rows counts as the epoch, so that the minimum waits for it."""
     said = explained(TWO_INPUTS)
@@ -246,10 +302,10 @@ def test_of_several_inputs_and_operators_each_has_its_lines():
         "    → fast: [12:30]",
         "    → slow: no rows",
         "    deduplication by window",
-        "      Rows up to 00:00 are late; windows ending by 00:00 close",
+        "      Rows of windows ending by 00:00 are late; windows ending by 00:00 close",
         "      · it keeps nothing",
         "    aggregation by window",
-        "      Rows up to 00:00 are late; windows ending by 00:00 close",
+        "      Rows of windows ending by 00:00 are late; windows ending by 00:00 close",
         "      · it keeps 1: [window 12:30–12:40, n 1]",
         "    ← emits nothing",
         "    ◷ t: max 12:30 − 10 min = 12:20",
@@ -359,7 +415,7 @@ def test_the_first_difference_shows_both_versions_and_the_rule():
         "  Spark 4.3.0",
         "    micro-batch 1 (data), watermark 12:21",
         "      → events: [12:02, 1]",
-        "      Rows up to 00:00 are late; windows ending by 12:21 close",
+        "      Rows of windows ending by 00:00 are late; windows ending by 12:21 close",
         "      ▣ closed: window 12:00–12:10: 12:10 ≤ watermark 12:21",
         "      · aggregation by window keeps 1: [window 12:30–12:40, n 1]",
         "      ← emits [12:00–12:10, 1]",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.suite.discovery import shipped
-from tests.support.cells import CALM, results
+from tests.support.cells import CALM, NOT_RUN, results
 from tests.support.commands import answer_of as run
 
 OPEN = "late-drops/window-still-open"
@@ -36,6 +36,19 @@ def test_what_spark_did_is_explained_from_results(capsys: pytest.CaptureFixture[
     code, _, err = run(capsys, "explain", OPEN, "--results", str(tmp_path / "r.jsonl"), "--policy", "all")
     assert code == 2
     assert "use it alone, or with --spark" in " ".join(err.split())
+
+
+def test_of_several_versions_in_the_results_the_newest_is_explained_and_all_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    results(path, {OPEN: {"3.5.9": CALM, "4.3.0": CALM}, CHANGED: {"3.5.9": CALM, "4.3.0": NOT_RUN}})
+    for id, newest in ((OPEN, "4.3.0"), (CHANGED, "3.5.9")):
+        code, out, err = run(capsys, "explain", id, "--results", str(path))
+        assert (code, out.splitlines()[0]) == (0, f"{id} on Spark {newest}, as it ran")
+        assert f"has 3.5.9, 4.3.0: this is {newest}, the newest with an answer; --spark names" in " ".join(err.split())
+    code, out, err = run(capsys, "explain", OPEN, "--results", str(path), "--spark", "3.5")
+    assert (code, out.splitlines()[0], err) == (0, f"{OPEN} on Spark 3.5.9, as it ran", "")
 
 
 def test_code_that_no_model_predicts_is_explained_from_results_only(
