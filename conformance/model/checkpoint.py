@@ -42,8 +42,8 @@ class ModelCheckpoint:
     committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
     """The watermark policy of the first run."""
-    sources: frozenset[tuple[str, str | None]] | None = None
-    """The streams of the last run, each with the name of its source; None before the first."""
+    sources: tuple[tuple[str, str | None], ...] | None = None
+    """The sources of the last run in the order of its plan, each with its stream and name; None before the first."""
     by_name: bool = False
     """Whether offsets are kept by the names of sources, and not by position."""
     by_number: bool = False

@@ -215,9 +215,12 @@ def in_rocksdb(settings: QuerySettings) -> bool:
     return "RocksDB" in settings.conf.get(PROVIDER, "")
 
 
-def sources(plan: Plan) -> frozenset[tuple[str, str | None]]:
-    """What a query reads: each stream with the name of its source, None without one."""
-    return frozenset((node.stream, node.name) for node in walk(plan) if isinstance(node, logical.StreamSource))
+def sources(plan: Plan) -> tuple[tuple[str, str | None], ...]:
+    """What a query reads, in the order of Spark's plan: the stream of each source with its name, None without one.
+
+    A stream that is read several times is several sources: `MicroBatchExecution.sources` has each occurrence.
+    """
+    return tuple((node.stream, node.name) for node in walk(plan) if isinstance(node, logical.StreamSource))
 
 
 def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
@@ -255,7 +258,7 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
         if not settings.evolves:
             raise rules.refusal("names in a checkpoint without source evolution")
         before = {stream for batch in checkpoint.planned for stream in batch.data}
-        if before & {stream for stream, _ in read - checkpoint.sources}:
+        if before & {stream for stream, _ in {*read} - {*checkpoint.sources}}:
             raise Unpredictable("a source that is read from its beginning again")
         return
     name = "source evolution on an existing checkpoint"
@@ -264,11 +267,13 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
         raise Unpredictable("a name for a source that the checkpoint has a number of")
     if settings.evolves and not had_names and name in rules.refusals:
         raise rules.refusal(name)
-    now, then = {stream for stream, _ in read}, {stream for stream, _ in checkpoint.sources}
-    if now != then:
-        if len(now) == len(then):
-            raise Unpredictable("a restart with other sources")
+    now, then = [stream for stream, _ in read], [stream for stream, _ in checkpoint.sources]
+    if len(now) != len(then) and checkpoint.by_number and "named sources" in rules.features:
+        raise Unpredictable("another number of sources where the checkpoint has the number of each")
+    if len(now) != len(then) and checkpoint.planned:
         raise rules.refusal("another number of sources", f"[{len(then)}] sources")
+    if now != then and checkpoint.planned:
+        raise Unpredictable("a restart with other sources, or with these in another order")
 
 
 def check_trigger(settings: QuerySettings, rules: Rules) -> None:

@@ -35,10 +35,10 @@ def said(case, observation):
     return notes_of_the_model(case, verdict, observation)
 
 
-def test_a_wrong_engine_is_alone() -> None:
+def test_an_engine_is_not_blamed_by_the_model_alone() -> None:
     case = CASES[OPEN]
     side, step = said(case, engine(case, "the delay is one millisecond too long"))
-    assert side == "The model agrees with the expectation; the engine is probably wrong."
+    assert side == "The model agrees with the expectation and not with the engine; which is wrong is not known."
     assert step == "The model predicts for step 1: emits [12:00, 12:10, 1]; watermark 11:35; dropped 0; state [1]"
 
 
@@ -57,10 +57,13 @@ def test_three_different_answers() -> None:
     )
 
 
-def test_an_error_has_its_place() -> None:
+def test_a_test_of_sparks_own_is_a_second_witness_and_an_error_has_its_place() -> None:
     case = CASES["event-time-column/second-watermark-on-a-branch-is-refused"]
     side, step = said(case, engine(case, "a watermark may be defined twice"))
-    assert side == "The model agrees with the expectation; the engine is probably wrong."
+    assert side == (
+        "The model agrees with the expectation and not with the engine; so does Spark's own test T019; "
+        "the engine is probably wrong."
+    )
     assert step.startswith(
         "The model predicts for step 1: fails at run: AnalysisException: Redefining watermark is disallowed."
     )
