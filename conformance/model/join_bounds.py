@@ -5,17 +5,18 @@ Source: SPARK-22136, `StreamingJoinHelper`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from conformance.core.intervals import Interval
+from conformance.core.operations import JoinType
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, conjuncts, evaluate
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 
-PRESERVED = {
+PRESERVED: Mapping[JoinType, tuple[str, ...]] = {
     "inner": (),
     "leftOuter": ("left",),
     "rightOuter": ("right",),

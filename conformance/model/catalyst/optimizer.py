@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from conformance.core.operations import JoinType
 from conformance.model import plan as logical
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
@@ -190,6 +189,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     _check_random_comparisons(plan, rules)
     check_changing_values(plan)
     placed = _optimized(plan, rules)
+    _check_joins(placed)
     cut = [node for node in walk(placed) if isinstance(node, logical.LocalRelation) and node.is_cut]
     if cut and beneath(placed) not in cut:
         raise Unpredictable("a filter that is always false, below others")
@@ -203,6 +203,22 @@ def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
         any(side.name == "rand" for side in node.args) and any(side.is_constant for side in node.args) for node in nodes
     ):
         raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
+
+
+def _check_joins(plan: Plan) -> None:
+    """Sources: `PushExtraPredicateThroughJoin`, which filters a side by parts of an OR about both (SPARK-32302), and `ConstantPropagation`:
+    from a side that it finds empty nothing is inferred."""
+    for join in (node for node in walk(plan) if isinstance(node, logical.Join)):
+        sides = {"left": join.left, "right": join.right}
+        ors = (node for part in conjuncts(join.condition) if not _side_of(part, sides) for node in part.walk())
+        if any(node.name == "or" and any(arg.name == "and" for arg in node.args) for node in ors):
+            raise Unpredictable("an AND in an OR in the condition of a join")
+        known = [*constraints(join.left), *constraints(join.right)]
+        pairs = [part.args for part in known if part.name in ("=", "<=>")]
+        equal = {one.value: other for one, other in pairs if one.kind == "column" and other.is_constant}
+        found = (substitute(condition, equal) for condition in known if condition.references <= equal.keys())
+        if not all(evaluate(condition, {}) for condition in found):
+            raise Unpredictable("conditions on a side of a join that no row meets")
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
@@ -246,7 +262,10 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
         case logical.Filter() if plan.condition == condition:
             return plan
         case logical.Filter() if plan.condition.is_deterministic:
-            return replace(plan, child=_place(condition, plan.child, rules))
+            child = _place(condition, plan.child, rules)
+            # A filter that an outer join held up may pass the join that the other condition leaves of it.
+            types = {join.how for join in map(beneath, (plan.child, child)) if isinstance(join, logical.Join)}
+            return _place(plan.condition, child, rules) if len(types) > 1 else replace(plan, child=child)
         case logical.Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
         case logical.Project():
@@ -286,23 +305,24 @@ def _place_on_join(condition: Expression, join: logical.Join, rules: Rules) -> P
         join = _with_conditions_placed(narrowed, rules)
     for side in ("left", "right"):
         inside = condition.references <= {attribute.id for attribute in getattr(join, side).columns}
-        if inside and (join.how in ("inner", "leftSemi") or PRESERVED[join.how] == (side,)):
+        if inside and PRESERVED[join.how] in ((), (side,)):
             below: Plan = _place(condition, getattr(join, side), rules)
             return _with_inferred(replace(join, left=below) if side == "left" else replace(join, right=below), rules)
-    if join.how not in ("inner", "leftSemi"):
-        raise Unpredictable("a filter above an outer join")
-    return logical.Filter(join, condition)
+    if PRESERVED[join.how]:
+        return logical.Filter(join, condition)
+    # It becomes a condition of the join, from which others are inferred: `PushPredicateThroughJoin`.
+    return _with_conditions_placed(replace(join, condition=all_of((*conjuncts(join.condition), condition))), rules)
 
 
 def _narrowed_outer_join(condition: Expression, join: logical.Join) -> logical.Join:
-    """The join with the type that is left if a filter above it removes the null rows of a side."""
-    wanted = must_not_be_null(condition)
-    left = "left" in PRESERVED[join.how] and not wanted & {attribute.id for attribute in join.right.columns}
-    right = "right" in PRESERVED[join.how] and not wanted & {attribute.id for attribute in join.left.columns}
-    if not PRESERVED[join.how]:
-        return join
-    how: JoinType = "fullOuter" if left and right else "leftOuter" if left else "rightOuter" if right else "inner"
-    return replace(join, how=how)
+    """The join with the type that is left if a filter above it removes the null rows of a side (`EliminateOuterJoin`)."""
+    wanted, sides = must_not_be_null(condition), {"left": join.left, "right": join.right}
+    if _side_of(condition, sides) and not evaluate(condition, dict.fromkeys(condition.references)):
+        wanted = condition.references
+    needed = {name for name, side in sides.items() if wanted & {attribute.id for attribute in side.columns}}
+    kept = tuple(name for name in PRESERVED[join.how] if not needed - {name})
+    is_narrower = kept != PRESERVED[join.how]
+    return replace(join, how=next(how for how, names in PRESERVED.items() if names == kept)) if is_narrower else join
 
 
 def _with_conditions_placed(join: logical.Join, rules: Rules) -> logical.Join:
