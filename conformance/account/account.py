@@ -281,28 +281,23 @@ class _Reading:
         if late_ms is None or query.unread or len(query.stateful) != 1 or filtered:
             return None
         compared = [(row, self._compared(row)) for row in rows if row.time_us is not None]
-        late: list[RowAccount] = []
-        counted: list[tuple[str, int]] = []
-        for row, times in compared:
-            if times is None:
-                return None
-            passed = [(row.stream, time) for time in times if time <= late_ms * 1000]
-            late += [row] * (len(passed) == len(times))
-            counted += passed
+        if not all(times for _, times in compared):
+            return None
+        passed = [(row, times, [time for time in times if time <= late_ms * 1000]) for row, times in compared]
+        late = [row for row, times, gone in passed if gone == [*times]]
+        counted = [(row.stream, time) for row, _, gone in passed for time in gone]
         # An aggregation counts late groups, of which a window may have several, and other operators late rows.
         groups, most = len({*counted}), len(counted)
         possible = range(groups, most + 1) if query.windows else (groups, most)
         return late if dropped in possible else None
 
-    def _compared(self, row: RowAccount) -> tuple[int, ...] | None:
-        """What is compared with the watermark: the ends of the row's windows, or its time; None if it is not known."""
+    def _compared(self, row: RowAccount) -> tuple[int, ...]:
+        """What is compared with the watermark: the ends of the row's windows, or its time; nothing if it is not known."""
         if not self._query.windows or row.time_us is None:
-            return None if row.time_us is None else (row.time_us,)
+            return () if row.time_us is None else (row.time_us,)
         window, *others = self._query.windows
-        held = window.holding(row.time_us)
-        if others or not held or window.streams != (row.stream,):
-            return None
-        return tuple(end for _, end in held)
+        held = window.holding(row.time_us) or ()
+        return () if others or window.streams != (row.stream,) else tuple(end for _, end in held)
 
     def _by_the_model(self, rows: Sequence[RowAccount], model: BatchProgress) -> tuple[RowAccount, ...]:
         read = dict(model.read)

@@ -189,8 +189,8 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccoun
         which = _listed(rows) or ("no row from all of its windows" if decided else "which rows is not known")
         yield ExplanationLine(f"late{by}, and dropped: {which}", "late", 2)
         if seen.dropped != len(rows):
-            counts = f"numRowsDroppedByWatermark is {seen.dropped}: an aggregation counts groups of rows in each window"
-            yield ExplanationLine(counts, "dim", 3)
+            metric = f"numRowsDroppedByWatermark is {seen.dropped}: an aggregation counts groups, not rows"
+            yield ExplanationLine(metric, "dim", 3)
         yield ExplanationLine(f"rule: {rule.at(version).says} ({rule.source})", "dim", 3)
     for name, state, dropped in _operators(seen):
         behind = f", counts {dropped} as late" if dropped else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,8 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, seen_from_here
-from conformance.cli.options import flag
+from conformance.cli.options import flag, option
+from conformance.core.versions import maintained_until
 from conformance.core.wording import counted
 from conformance.language import Problem
 from conformance.suite import discovery
@@ -33,7 +35,10 @@ INVALID = 2
 
 def validate(
     paths: options.Paths = None,
-    model: bool = flag("--model", "Check every expectation against the reference model, for every version."),
+    model: bool = flag("--model", "Check every expectation against the reference model."),
+    spark: list[str] | None = option(
+        None, "With --model: for these versions, as for `run`; by default the lines that Spark maintains.", "VERSION"
+    ),
     show_coverage: bool = flag("--coverage", "List which cases cover each entry of the catalogues, and the gaps."),
     allow_code: bool = flag("--allow-code", "Accept code, SQL and settings that only --allow-code runs."),
     as_json: options.AsJson = False,
@@ -51,11 +56,16 @@ def validate(
         loaded = loaded.without_permission()
     categories = [*chain.from_iterable(coverage(loaded.all_cases, known) for known in loaded.catalogues.values())]
     agreed = None
+    if spark and not model:
+        raise typer.BadParameter("use it with --model", param_hint="--spark")
     if model:
         # It is slow to import, and rarely asked.
         from conformance.oracle.cross_check import cross_check
 
-        agreed = cross_check(loaded.cases, [target.version for target in Targets.load().entries])
+        month, targets = f"{date.today():%Y-%m}", Targets.load()
+        maintained = [one for one in targets.every_line() if (maintained_until(one.version.line) or month) >= month]
+        chosen = targets.select(spark) if spark else maintained
+        agreed = cross_check(loaded.cases, [target.version for target in chosen])
     warnings = _warnings(loaded)
     lines = [
         *map(_line, loaded.problems),
@@ -107,7 +117,7 @@ def _cross_check_summary(agreed: CrossCheck) -> str:
     wrong = len(agreed.disagreements)
     return (
         f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({agreed.share:.1%}) "
-        f"on {counted(len(agreed.versions), 'version')}: {counted(agreed.cells, 'cell')}, "
+        f"on {', '.join(map(str, agreed.versions))}: {counted(agreed.cells, 'cell')}, "
         f"{counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
     )
 

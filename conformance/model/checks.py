@@ -216,10 +216,7 @@ def in_rocksdb(settings: QuerySettings) -> bool:
 
 
 def sources(plan: Plan) -> tuple[tuple[str, str | None], ...]:
-    """What a query reads, in the order of Spark's plan: the stream of each source with its name, None without one.
-
-    A stream that is read several times is several sources: `MicroBatchExecution.sources` has each occurrence.
-    """
+    """The stream and the name, if any, of each source as in `MicroBatchExecution.sources`: a stream may be several."""
     return tuple((node.stream, node.name) for node in walk(plan) if isinstance(node, logical.StreamSource))
 
 
@@ -268,12 +265,10 @@ def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoi
     if settings.evolves and not had_names and name in rules.refusals:
         raise rules.refusal(name)
     now, then = [stream for stream, _ in read], [stream for stream, _ in checkpoint.sources]
-    if len(now) != len(then) and checkpoint.by_number and "named sources" in rules.features:
-        raise Unpredictable("another number of sources where the checkpoint has the number of each")
-    if len(now) != len(then) and checkpoint.planned:
-        raise rules.refusal("another number of sources", f"[{len(then)}] sources")
     if now != then and checkpoint.planned:
-        raise Unpredictable("a restart with other sources, or with these in another order")
+        if len(now) == len(then) or (checkpoint.by_number and "named sources" in rules.features):
+            raise Unpredictable("a restart with other sources, or with these in another order")
+        raise rules.refusal("another number of sources", f"[{len(then)}] sources")
 
 
 def check_trigger(settings: QuerySettings, rules: Rules) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
+
+from conformance.core.data import read_data
 
 Stage: TypeAlias = Literal["analysis", "start", "run"]
 """Building the frame, starting the query, or running it."""
@@ -39,3 +42,15 @@ class ModelDefect(Unpredictable):
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:300])
+
+
+_BESIDE: Mapping[str, Sequence[str]] = read_data("conformance.model", "error_names.yaml")
+
+
+def may_be(stage: str, classes: Sequence[str], named: str) -> bool:
+    """Whether an error of these classes may show a name: one beside them, a condition if they have none, or none of Spark's for good."""
+    known = {*classes, stage}
+    while more := {other for name in known for other in _BESIDE.get(name, ())} - known:
+        known |= more
+    unnamed = named.isupper() and not any(map(str.isupper, classes))
+    return unnamed or named.startswith("_LEGACY_ERROR_TEMP_") or not known.isdisjoint({named, named.partition(".")[0]})

@@ -24,7 +24,7 @@ from conformance.model.operators import (
     OperatorProgress,
     OperatorResult,
     State,
-    is_by_window,
+    is_window_column,
 )
 from conformance.model.plan import Plan, stateful
 from conformance.model.rules import Rules
@@ -251,13 +251,14 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
     result, context = run.results[id(node)], run.contexts[id(node)]
-    read = [column for child in node.children for column in child.columns]
+    keys = [key.column for key in node.keys] if isinstance(node, logical.Aggregate) else []
+    columns = keys or [column for child in node.children for column in child.columns]
     return OperatorProgress(
         operator=logical.operator_name(node),
         title=logical.operator_title(node),
         late_ms=context.late_ms,
         eviction_ms=context.evicting_ms,
-        by_window=is_by_window([key.column for key in node.keys] if isinstance(node, logical.Aggregate) else read),
+        by_window=any(column.is_event_time and is_window_column(column) for column in columns),
         read=tuple(run.read[id(node)]),
         **{effect.name: getattr(result, effect.name) for effect in fields(OperatorEffects)},
     )

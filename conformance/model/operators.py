@@ -165,7 +165,7 @@ def compared_row(
     """A row with its values by name, and the time that was compared with a watermark."""
     what = tuple((column.name, column.type, row[column.id]) for column in columns if column.id in row)
     instant = None if time is None else row[time.id]
-    if time is not None and instant is not None and _is_window(time):
+    if time is not None and instant is not None and is_window_column(time):
         instant = instant[1]
     return ComparedRow(what, instant, watermark_ms, rows, made_of or origins([row]))
 
@@ -182,7 +182,7 @@ def is_late(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> 
     """Whether an event time, an instant or a window, is late."""
     if time is None:
         return rules.null_is_late
-    return rules.is_late(rules.late_time_of_window(time) if _is_window(column) else time, watermark_ms)
+    return rules.is_late(rules.late_time_of_window(time) if is_window_column(column) else time, watermark_ms)
 
 
 def late_and_fresh(
@@ -201,13 +201,8 @@ def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) 
     """Whether state with this event time is evicted."""
     if time is None:
         return rules.null_is_over
-    return rules.is_over(rules.over_time_of_window(time) if _is_window(column) else time, watermark_ms)
+    return rules.is_over(rules.over_time_of_window(time) if is_window_column(column) else time, watermark_ms)
 
 
-def is_by_window(columns: Iterable[Attribute]) -> bool:
-    """Whether the first event time is a window."""
-    return next((_is_window(column) for column in columns if column.is_event_time), False)
-
-
-def _is_window(column: Attribute) -> bool:
+def is_window_column(column: Attribute) -> bool:
     return column.made_by == WINDOW_MADE or column.type.name == "struct"

@@ -14,9 +14,10 @@ from conformance.core.case import Case, Differs, Expectation, Partitioned
 from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
-from conformance.judging.verdict import Verdict, judge
+from conformance.judging.finding import ErrorDiffers, Finding, StaleEntry
+from conformance.judging.verdict import Verdict, as_documented, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.errors import ModelDefect, Unpredictable
+from conformance.model.errors import ModelDefect, Unpredictable, may_be
 from conformance.model.functions import BY_ORDER
 from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
@@ -87,7 +88,7 @@ class CasePredictions:
         # Predictions of several versions share the observation, which is kept here.
         key = id(observation), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
-            self._verdicts[key] = judge(self._comparable, version, observation)
+            self._verdicts[key] = _judged(self._comparable, version, observation)
         return replace(self._verdicts[key], version=version)
 
     def _is_same_run(self, here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
@@ -159,7 +160,26 @@ def _simulated(
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:
     """The prediction judged by the expectations of the case, like the answer of an engine."""
-    return judge(comparable(case), prediction.version, prediction.observation)
+    return _judged(comparable(case), prediction.version, prediction.observation)
+
+
+def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
+    """The verdict without findings on how an error is worded, which the model does not know of each version."""
+    verdict = judge(case, version, observation)
+    if not any(map(_is_wording, verdict.findings)):
+        return verdict
+    # Nor can the model say that an entry for a version with another wording is stale.
+    rest = tuple(one for one in verdict.findings if not (_is_wording(one) or isinstance(one, StaleEntry)))
+    return replace(verdict, status=verdict.status if rest else as_documented(verdict.differs), findings=rest)
+
+
+def _is_wording(finding: Finding) -> bool:
+    """Whether an error is the expected one but for its text, and for classes that it may have besides those that the model knows."""
+    if not isinstance(finding, ErrorDiffers) or finding.expected is None or finding.observed is None:
+        return False
+    seen, wrong = finding.observed, finding.mismatches
+    possible = "class" not in wrong or any(may_be(seen.stage, seen.classes, name) for name in finding.expected.classes)
+    return possible and "stage" not in wrong
 
 
 def comparable(case: Case) -> Case:

@@ -311,18 +311,13 @@ def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, 
     Raises NoSuchVersion: the results lack the version; NoObservation: they have no answer to the case.
     """
     results = Results.read(path)
-    targets = {target.name: target for target in results.header.targets}
-    wanted = find(results, spark).name if spark is not None else None
-    answers = {
-        cell.target: cell.observation
-        for cell in results.cells
-        if cell.case == case.id and cell.target in targets and cell.observation is not None
-    }
-    versions = {name: SparkVersion.parse(targets[name].spark) for name in answers if wanted in (None, name)}
+    targets = results.header.targets if spark is None else (find(results, spark),)
+    seen = {cell.target: cell.observation for cell in results.cells if cell.case == case.id and cell.observation}
+    versions = [(SparkVersion.parse(target.spark), target.name) for target in targets if target.name in seen]
     if not versions:
         raise NoObservation(case.id, f"none in {path}")
-    name = max(versions, key=lambda name: versions[name])
-    return versions[name], answers[name], tuple(target.title for target in targets.values() if spark is None)
+    version, name = max(versions)
+    return version, seen[name], tuple(target.title for target in targets)
 
 
 def _of_spark(observation: Observation) -> Observation:
