@@ -287,8 +287,7 @@ class _Reading:
         late = [row for row, times, gone in passed if gone == [*times]]
         counted = [(row.stream, time) for row, _, gone in passed for time in gone]
         # An aggregation counts late groups, of which a window may have several, and other operators late rows.
-        groups, most = len({*counted}), len(counted)
-        possible = range(groups, most + 1) if query.windows else (groups, most)
+        possible = range(len({*counted}), len(counted) + 1) if query.windows else (len({*counted}), len(counted))
         return late if dropped in possible else None
 
     def _compared(self, row: RowAccount) -> tuple[int, ...]:

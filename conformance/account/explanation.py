@@ -119,10 +119,9 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
         yield ExplanationLine(operator.title, "plain", 2)
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
-        rule = f"Rows up to {late} are late; state up to {over} is removed"
-        if operator.by_window:
-            rule = f"Rows of windows ending by {late} are late; windows ending by {over} close"
-        yield ExplanationLine(rule, "dim", depth)
+        of = "of windows ending by" if operator.by_window else "up to"
+        closes = f"windows ending by {over} close" if operator.by_window else f"state up to {over} is removed"
+        yield ExplanationLine(f"Rows {of} {late} are late; {closes}", "dim", depth)
     yield from _listed_rows("late", operator.late, depth)
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
@@ -189,8 +188,7 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccoun
         which = _listed(rows) or ("no row from all of its windows" if decided else "which rows is not known")
         yield ExplanationLine(f"late{by}, and dropped: {which}", "late", 2)
         if seen.dropped != len(rows):
-            metric = f"numRowsDroppedByWatermark is {seen.dropped}: an aggregation counts groups, not rows"
-            yield ExplanationLine(metric, "dim", 3)
+            yield ExplanationLine(f"Spark counts {seen.dropped}: an aggregation counts groups, not rows", "dim", 3)
         yield ExplanationLine(f"rule: {rule.at(version).says} ({rule.source})", "dim", 3)
     for name, state, dropped in _operators(seen):
         behind = f", counts {dropped} as late" if dropped else ""

@@ -69,10 +69,9 @@ def explain(
 
         version, answer, columns = answer_in(results, question, spark)
         if len(columns) > 1:
-            newest = f"{results} has {', '.join(columns)}: this is {version}, the newest with an answer; --spark names another"
-            errors_console().print(Text(newest))
-        lines = explanation.observed_lines(question, version, answer)
-        record = explanation.observed_record(question, version, answer)
+            errors_console().print(Text(f"{results} has {', '.join(columns)}; newest answer: {version} (--spark)"))
+        seen = question, version, answer
+        lines, record = explanation.observed_lines(*seen), explanation.observed_record(*seen)
     elif policy is not None or isinstance(question, PolicyCase):
         replays = replays_of(question, policy)
         print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)

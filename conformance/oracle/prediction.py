@@ -164,11 +164,10 @@ def verdict_on(case: Case, prediction: Prediction) -> Verdict:
 
 
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
-    """The verdict without findings on how an error is worded, which the model does not know of each version."""
+    """The verdict without findings on how a version words an error, and on entries about that, which the model does not know."""
     verdict = judge(case, version, observation)
     if not any(map(_is_wording, verdict.findings)):
         return verdict
-    # Nor can the model say that an entry for a version with another wording is stale.
     rest = tuple(one for one in verdict.findings if not (_is_wording(one) or isinstance(one, StaleEntry)))
     return replace(verdict, status=verdict.status if rest else as_documented(verdict.differs), findings=rest)
 

@@ -206,18 +206,17 @@ def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
 
 
 def _check_joins(plan: Plan) -> None:
-    """Sources: `PushExtraPredicateThroughJoin`, which filters a side by parts of an OR about both (SPARK-32302), and `ConstantPropagation`:
-    from a side that it finds empty nothing is inferred."""
+    """`PushExtraPredicateThroughJoin` filters by parts of an OR (SPARK-32302), `ConstantPropagation` empties a side: neither is known."""
     for join in (node for node in walk(plan) if isinstance(node, logical.Join)):
         sides = {"left": join.left, "right": join.right}
-        ors = (node for part in conjuncts(join.condition) if not _side_of(part, sides) for node in part.walk())
-        if any(node.name == "or" and any(arg.name == "and" for arg in node.args) for node in ors):
+        parts = [part for part in conjuncts(join.condition) if not _side_of(part, sides)]
+        if any(arg.name == "and" for part in parts for node in part.walk() if node.name == "or" for arg in node.args):
             raise Unpredictable("an AND in an OR in the condition of a join")
-        known = [*constraints(join.left), *constraints(join.right)]
+        below = [node.condition for node in join.below if isinstance(node, logical.Filter)]
+        known = [part for condition in below for part in conjuncts(condition) if part.references]
         pairs = [part.args for part in known if part.name in ("=", "<=>")]
-        equal = {one.value: other for one, other in pairs if one.kind == "column" and other.is_constant}
-        found = (substitute(condition, equal) for condition in known if condition.references <= equal.keys())
-        if not all(evaluate(condition, {}) for condition in found):
+        equal = {one.value: other for one, other in pairs if other.is_constant}
+        if not all(evaluate(substitute(part, equal), {}) for part in known if part.references <= equal.keys()):
             raise Unpredictable("conditions on a side of a join that no row meets")
 
 
@@ -321,8 +320,8 @@ def _narrowed_outer_join(condition: Expression, join: logical.Join) -> logical.J
         wanted = condition.references
     needed = {name for name, side in sides.items() if wanted & {attribute.id for attribute in side.columns}}
     kept = tuple(name for name in PRESERVED[join.how] if not needed - {name})
-    is_narrower = kept != PRESERVED[join.how]
-    return replace(join, how=next(how for how, names in PRESERVED.items() if names == kept)) if is_narrower else join
+    how = join.how if kept == PRESERVED[join.how] else next(how for how in PRESERVED if PRESERVED[how] == kept)
+    return replace(join, how=how)
 
 
 def _with_conditions_placed(join: logical.Join, rules: Rules) -> logical.Join:

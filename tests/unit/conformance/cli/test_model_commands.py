@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from conformance.cli import validate
 from conformance.suite.discovery import shipped
 from tests.support.cells import CALM, NOT_RUN, results
 from tests.support.commands import answer_of as run
@@ -46,7 +49,7 @@ def test_of_several_versions_in_the_results_the_newest_is_explained_and_all_are_
     for id, newest in ((OPEN, "4.3.0"), (CHANGED, "3.5.9")):
         code, out, err = run(capsys, "explain", id, "--results", str(path))
         assert (code, out.splitlines()[0]) == (0, f"{id} on Spark {newest}, as it ran")
-        assert f"has 3.5.9, 4.3.0: this is {newest}, the newest with an answer; --spark names" in " ".join(err.split())
+        assert f"has 3.5.9, 4.3.0; newest answer: {newest} (--spark)" in " ".join(err.split())
     code, out, err = run(capsys, "explain", OPEN, "--results", str(path), "--spark", "3.5")
     assert (code, out.splitlines()[0], err) == (0, f"{OPEN} on Spark 3.5.9, as it ran", "")
 
@@ -141,7 +144,7 @@ steps:
 
 def test_a_wrong_expectation_is_found_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "wrong.yaml").write_text(WRONG)
-    code, out, err = run(capsys, "validate", "--model", str(tmp_path))
+    code, out, err = run(capsys, "validate", "--spark", ">=2.4", str(tmp_path))
     assert code == 1
     assert "✗ wrong: the model disagrees on 2.4.8 – 4.3.0" in out
     assert "watermark: expected 12:25, observed 12:20" in out
@@ -153,12 +156,32 @@ def test_a_wrong_expectation_is_found_without_spark(tmp_path: Path, capsys: pyte
     assert (code, "no disagreement" in err) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("options", "day", "judged"),
+    [
+        (["--model"], date(2026, 11, 30), "3.5.9, 4.0.5, 4.1.4, 4.2.1, 4.3.0"),
+        (["--model"], date(2026, 12, 1), "3.5.9, 4.1.4, 4.2.1, 4.3.0"),
+        (["--spark", "3.0,4.3"], date(2026, 12, 1), "3.0.3, 4.3.0"),
+        (["--model", "--spark", "3.5.3"], date(2026, 12, 1), "3.5.3"),
+    ],
+)
+def test_the_maintained_lines_are_judged_or_those_that_are_named_and_the_answer_names_them(
+    options, day, judged, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validate, "date", Mock(today=lambda: day))
+    (tmp_path / "right.yaml").write_text(WRONG.replace("12:25", "12:20"))
+    code, _, err = run(capsys, "validate", *options, str(tmp_path))
+    assert (code, f" on {judged}: " in " ".join(err.split())) == (0, True)
+    _, out, _ = run(capsys, "validate", *options, "--json", str(tmp_path))
+    assert json.loads(out)["model"]["versions"] == judged.split(", ")
+
+
 def test_an_expectation_of_another_version_is_settled_by_its_rule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (shipped() / f"{CHANGED}.yaml").read_text(encoding="utf-8")
     (tmp_path / "x.yaml").write_text(text.partition("differs:")[0])
-    code, out, _ = run(capsys, "validate", "--model", "--json", str(tmp_path))
+    code, out, _ = run(capsys, "validate", "--spark", ">=2.4", "--json", str(tmp_path))
     disagreements = json.loads(out)["model"]["disagreements"]
     assert code == 1
     lines = {version.rpartition(".")[0] for one in disagreements for version in one["spark"]}
