@@ -16,7 +16,7 @@ from conformance.core.wording import counted
 from reports.analysis.equivalence import Difference, DifferentCell, compare
 from reports.results.reading import Results
 from reports.results.records import TargetRecord
-from reports.results.status import MARKS
+from reports.results.status import MARKS, final_style
 
 
 def diff(
@@ -28,7 +28,7 @@ def diff(
 
     Columns are paired by name, else by Spark version. To compare different versions use `conformance gate`.
 
-    Exits with 0 if every cell that both runs have is the same, else with 1.
+    Exits with 0 if every cell that both runs have is the same, 1 if one is not, and 3 if none is compared.
     """
     difference = compare(Results.read(a), Results.read(b))
     print_answer(_lines(difference, a, b), _record(difference), as_json=as_json)
@@ -48,11 +48,12 @@ def _lines(difference: Difference, a: Path, b: Path) -> Iterator[Text]:
             yield Text(f"{counted(count, 'cell')} only in {path}", style="yellow")
     if difference.silent:
         yield Text(f"{counted(difference.silent, 'cell')} without an answer in either file", style="yellow")
+    if difference.checkpoints:
+        yield Text(f"{counted(difference.checkpoints, 'checkpoint')} not compared", style="yellow")
     same = difference.compared - len(difference.different)
-    compared = (
-        f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different"
-    )
-    yield Text(compared, style="bold red" if difference.different else "bold green")
+    counts = f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different"
+    nothing = "nothing compared: no cell of the same case has an answer"
+    yield Text(counts if difference.compared else nothing, style=final_style(difference.exit_code))
 
 
 def _line(cell: DifferentCell) -> Text:
@@ -87,6 +88,7 @@ def _record(difference: Difference) -> dict[str, Any]:
             for cell in difference.different
         ],
         "answered_in_neither": difference.silent,
+        "checkpoints_not_compared": difference.checkpoints,
         "changed_cases": list(difference.changed),
         "only_in_first": difference.only_a,
         "only_in_second": difference.only_b,

@@ -21,7 +21,7 @@ from conformance.judging.comparison import MEANINGS
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
 from reports.analysis.change import changes
-from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint
+from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
 from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.matrix import Matrix
@@ -72,12 +72,14 @@ def gate(
         None, "Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"
     ),
     verbose: bool = flag("--verbose", "Print every change, not only what matters to most queries."),
+    require_tried: bool = flag("--require-tried", "Fail if something that a version could run has no result."),
     as_json: options.AsJson = False,
 ) -> None:
     """Fail if results change between two Spark versions.
 
     Exits with 0 if every change may pass, 1 if a change fails or an acceptance is stale, 2 for wrong usage, and 3 if cells
-    have no answer. To compare two runs of one version use `conformance diff`.
+    have no answer, nothing is compared, or --require-tried finds something without a result. To compare two runs of one
+    version use `conformance diff`.
     """
     used = named_features(uses or ())
     runtimes = {text: runtime for text in (from_, to) if (runtime := vendor_runtime(text)) is not None}
@@ -85,7 +87,6 @@ def gate(
     if runtimes and before == after:
         raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
     read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
-    silent = left_out(read) if not results else ()
     by_strength = fail_on in ("documented", "guaranteed")
     matrix = Matrix.of(read)
     found = changes(matrix, *find_both(read, before, after)).changes
@@ -106,21 +107,23 @@ def gate(
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
         matrix=matrix,
+        left_out=left_out(read) if not results else (),
+        require_tried=require_tried,
     )
-    lines = [*_lines(answer, silent)]
+    lines = [*_lines(answer)]
     if verbose:
-        rows = (row for tally in _tallies(answer, silent) for row in tally.rows())
+        rows = (row for tally in _tallies(answer) for row in tally.rows())
         lines[-1:] = [*(Text(f"{'  ' * depth}{row.count} {row.name}") for depth, row in rows), lines[-1]]
     elif len(lines) > MOST_LINES:
-        lines = [*_short_lines(answer, silent)]
+        lines = [*_short_lines(answer)]
     vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
-    print_answer([*vendors, *lines], _record(answer, silent, [*runtimes.values()]), as_json=as_json)
+    print_answer([*vendors, *lines], _record(answer, [*runtimes.values()]), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
 
 
-def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+def _lines(answer: Gate) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
         related = (ruling for ruling in answer.rulings if ruling.passing != "unrelated")
         rulings = [ruling for ruling in related if ruling.change.meaning == meaning]
@@ -129,12 +132,9 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
             yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
             yield from _change(ruling)
-    if (checkpoints := answer.checkpoints) is not None:
-        yield Text(f"⟳ Will my checkpoints resume? {checkpoints.summary()}", style="bold")
-        for group in checkpoints.groups:
-            yield from group_lines(group)
-        for group in checkpoints.documented_groups:
-            yield from group_lines(group, not_run=True)
+    if groups := answer.checkpoints.located_groups:
+        yield Text(f"⟳ Will my checkpoints resume? {answer.checkpoints.summary()}", style="bold")
+        yield from (line for located in groups for line in group_lines(*located))
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
@@ -143,10 +143,10 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
         yield from _workaround(standing.bug)
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
-    yield from _last_lines(answer, left_out)
+    yield from _last_lines(answer)
 
 
-def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+def _short_lines(answer: Gate) -> Iterator[Text]:
     """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
     of_rows = [ruling for ruling in answer.failing if ruling.change.of_rows]
     shown = 0
@@ -158,30 +158,29 @@ def _short_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     if others := len(answer.rulings) - shown:
         rows = f", {len(of_rows) - shown} of them of rows" if len(of_rows) > shown else ""
         yield Text(f"  {counted(others, 'other change')}{rows}; --verbose lists all")
-    if (known := answer.checkpoints) is not None and (groups := known.groups or known.documented_groups):
-        yield _on_one_line(Text("⟳"), *group_lines(groups[0], not_run=not known.groups))
+    if groups := answer.checkpoints.located_groups:
+        yield _on_one_line(Text("⟳"), *group_lines(*groups[0]))
     if answer.bugs:
         names = ", ".join(f"{bug.cases[0]}{bug.bug.ticket}" for bug in answer.bugs)
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
-    yield from _last_lines(answer, left_out)
+    yield from _last_lines(answer)
 
 
-def _tallies(answer: Gate, left_out: Sequence[str]) -> list[TallyRow]:
-    cases = tally_of_cases(answer.compared, answer.rulings, left_out)
-    return [cases, *([tally_of_checkpoints(answer.checkpoints)] if answer.checkpoints is not None else [])]
+def _tallies(answer: Gate) -> list[TallyRow]:
+    return [tally_of_cases(answer.compared, answer.rulings, answer.left_out), tally_of_checkpoints(answer.checkpoints)]
 
 
 def _on_one_line(*lines: Text) -> Text:
     return Text(" ").join(Text(line.plain.strip()) for line in lines)
 
 
-def _last_lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
+def _last_lines(answer: Gate) -> Iterator[Text]:
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
-    if left_out:
+    if answer.left_out:
         before, other = answer.compared.before.spark, answer.compared.after.spark
         yield Text(
-            f"{counted(len(left_out), 'case')} left out: no published answer of {before} or {other} to them as they are now; to "
+            f"{counted(len(answer.left_out), 'case')} left out: no published answer of {before} or {other} to them as they are now; to "
             f"compare them as well, run conformance run --all --spark {before} --spark {other} and pass its results",
             style="yellow",
         )
@@ -208,7 +207,7 @@ def _workaround(bug: KnownBug) -> Iterator[Text]:
         yield Text(f"      workaround: {bug.workaround}")
 
 
-def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
+def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
     return {
         "from": answer.compared.before.spark,
         "to": answer.compared.after.spark,
@@ -228,14 +227,17 @@ def _record(answer: Gate, left_out: Sequence[str], runtimes: Sequence[VendorRunt
             for standing in answer.bugs
         ],
         "checkpoints": _checkpoint_records(answer.checkpoints),
-        "tallies": [tally.model_dump(mode="json") for tally in _tallies(answer, left_out)],
+        "tallies": [tally.model_dump(mode="json") for tally in _tallies(answer)],
         "stale": [str(entry) for entry in answer.stale],
         "silent": [
             {"case": cell.case, "target": cell.target, "status": cell.status, "why": cell.why}
             for cell in answer.compared.missing
         ],
         "outside": list(answer.compared.outside),
-        "left_out": list(left_out),
+        "left_out": list(answer.left_out),
+        "checkpoints_summary": answer.checkpoints.summary(),
+        "not_tried": list(answer.not_tried),
+        "on_one_version": list(answer.compared.one_sided),
     }
 
 
@@ -246,21 +248,22 @@ def _bug(bug: KnownBug | None) -> dict[str, str | None]:
     return {"introduced_by": bug.introduced_by, "fixed_in": bug.fixed_in, "workaround": workaround}
 
 
-def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]:
+def _checkpoint_records(checkpoints: Checkpoints) -> list[dict[str, Any]]:
     """The records of checkpoints that were tried, or that a case documents, worst first."""
-    if checkpoints is None:
-        return []
+    names = checkpoints.before.name, checkpoints.after.name
     tried = sorted(
         checkpoints.cells,
         key=lambda cell: (WORST_FIRST.index(colour_of(cell.status, cell.outcome)), cell.case, cell.cut),
     )
-    entries: list[tuple[Cell | DocumentedCheckpoint, str, str | None, DocumentedDifference | None]] = [
-        *((cell, cell.status, cell.error.name if cell.error else None, cell.differs) for cell in tried),
-        *((known, f"{known.status}, not run", None, known.entry) for known in checkpoints.documented),
+    entries: list[tuple[Pair, Cell | DocumentedCheckpoint, str, str | None, DocumentedDifference | None]] = [
+        *((cell.pair, cell, cell.status, cell.error.name if cell.error else None, cell.differs) for cell in tried),
+        *((names, known, f"{known.status}, not run", None, known.entry) for known in checkpoints.documented),
     ]
     return [
         {
             "case": about.case,
+            "from": origin.removeprefix("spark-"),
+            "to": to.removeprefix("spark-"),
             "status": status,
             "outcome": about.outcome,
             "error": error,
@@ -269,7 +272,7 @@ def _checkpoint_records(checkpoints: Checkpoints | None) -> list[dict[str, Any]]
             "workaround": entry.proven_workaround if entry else None,
             **(checkpoints.change(about) if isinstance(about, Cell) else CheckpointChange()).model_dump(mode="json"),
         }
-        for about, status, error, entry in entries
+        for (origin, to), about, status, error, entry in entries
     ]
 
 

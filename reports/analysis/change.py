@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
-from conformance.core.wording import ticket
+from conformance.core.wording import counted, ticket
 from conformance.judging.comparison import MEANINGS, OF_ROWS, WITHOUT_BEHAVIOUR, BehaviourChange, Meaning, has_behaviour
 from conformance.judging.verdict import Status
 from conformance.suite.conditions import UNKNOWN, Condition
@@ -36,6 +36,9 @@ class Reason:
     @property
     def ticket(self) -> str:
         return self.bug.ticket if self.bug is not None else ticket(self.link, None, bug=False)
+
+    def __str__(self) -> str:
+        return f"{f'{self.bug}: ' if self.bug else ''}{self.text}{self.ticket}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,9 @@ class MissingAnswer:
         return other if self.other_text else self.status
 
 
+NOTHING_COMPARED = "nothing compared, as no case has a result on both versions"
+
+
 @dataclass(frozen=True)
 class Changes:
     before: TargetRecord
@@ -89,7 +95,11 @@ class Changes:
     changes: tuple[Change, ...]
     """The changes, the worst first, then by case."""
     same: tuple[str, ...]
+    wrong_alike: tuple[str, ...]
+    """Those of the same behaviour that show a known bug on both versions."""
     outside: tuple[str, ...]
+    one_sided: tuple[str, ...]
+    """Those outside that one of the two versions runs."""
     missing: tuple[MissingAnswer, ...]
 
     def of(self, meaning: Meaning) -> tuple[Change, ...]:
@@ -105,13 +115,25 @@ class Changes:
         """The number of cases with a result on both versions."""
         return len(self.changes) + len(self.same)
 
+    @property
+    def basis(self) -> str:
+        """What the comparison rests on: ``3 cases compared, 1 of them wrong alike; 2 cells without a result``."""
+        missing, wrong, one = map(len, (self.missing, self.wrong_alike, self.one_sided))
+        compared = f"{counted(self.compared, 'case')} compared" if self.compared else NOTHING_COMPARED
+        parts = (
+            f"{compared}, {wrong} of them wrong alike: a known bug of both" if wrong else compared,
+            f"{counted(missing, 'cell')} without a result" if missing else "",
+            f"{counted(one, 'case')} on only one version" if one else "",
+        )
+        return "; ".join(filter(None, parts))
+
 
 def changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
     """Find the changes from one target of the matrix to another, once."""
     known = _KNOWN.setdefault(matrix, {})
     names = before.name, after.name
     if names not in known:
-        known[names] = _changes(matrix, before, after)
+        known[names] = find_changes(matrix, before, after)
     return known[names]
 
 
@@ -119,10 +141,11 @@ _KNOWN: WeakKeyDictionary[Matrix, dict[tuple[str, str], Changes]] = WeakKeyDicti
 """Matrix → the names of two targets → the changes between them."""
 
 
-def _changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
+def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
+    """Find them anew, of so many pairs that they are not kept."""
     different: list[Change] = []
-    same: list[str] = []
-    outside: list[str] = []
+    same: dict[str, bool] = {}
+    outside: dict[str, bool] = {}
     missing: list[MissingAnswer] = []
     for case in matrix.cases:
         pair = [(target, matrix.cell(case, target)) for target in (before, after)]
@@ -133,16 +156,17 @@ def _changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Chang
                 MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"
             ]
         elif open_ or a is None or b is None:
-            outside.append(case)
+            outside[case] = len(open_) == 1
         elif a.case_digest != b.case_digest:
             missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
         elif same_behaviour(a, b):
-            same.append(case)
+            same[case] = a.status == b.status == "bug"
         else:
             different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
     order = list(MEANINGS)
     different.sort(key=lambda changed: (order.index(changed.meaning), changed.case))
-    return Changes(before, after, tuple(different), tuple(same), tuple(outside), tuple(missing))
+    wrong_alike, one_sided = (tuple(case for case, is_so in cases.items() if is_so) for cases in (same, outside))
+    return Changes(before, after, tuple(different), tuple(same), wrong_alike, tuple(outside), one_sided, tuple(missing))
 
 
 def change(

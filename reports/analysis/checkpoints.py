@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.observation import FrozenRecord
+from conformance.core.versions import SparkVersion, releases
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
@@ -64,13 +65,23 @@ class CheckpointChange(FrozenRecord):
     """Its ``restart`` says whether the later version does the same with a checkpoint of its own."""
 
 
+Pair: TypeAlias = tuple[str, str]
+"""The names of the targets that wrote a checkpoint and resumed it."""
+_NOT_TRIED: tuple[Status, ...] = ("not-run", "not-applicable")
+
+
 @dataclass(frozen=True)
 class Checkpoints:
+    """What is known about the checkpoints that one version wrote and another resumes."""
+
     before: TargetRecord
     after: TargetRecord
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = ()
     """The checkpoints that were tried, or that the results announce."""
     documented: tuple[DocumentedCheckpoint, ...] = ()
+    """What the cases document for these versions and no result is about."""
+    ran: Pair | None = None
+    """Whose checkpoints were tried: of these versions, or else of the nearest pair; None if no pair of their lines was."""
     changes: Mapping[CellKey, CheckpointChange] = field(default_factory=dict)
     """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand."""
 
@@ -91,23 +102,68 @@ class Checkpoints:
         )
 
     @property
+    def located_groups(self) -> list[tuple[CheckpointGroup, str]]:
+        """The groups that were tried, then those that are documented, each with where, if that was not between these versions."""
+        documented = [(group, f"not run for {self.pair}") for group in self.documented_groups]
+        return [*((group, self.answered_by) for group in self.groups), *documented]
+
+    @property
+    def pair(self) -> str:
+        return _titled(self.before.name, self.after.name)
+
+    @property
+    def answered_by(self) -> str:
+        """The pair that was tried in place of these versions: ``3.5.9 → 4.3.0``; empty if these were, or none was."""
+        tried = _titled(*self.ran) if self.ran is not None else ""
+        return "" if tried == self.pair else tried
+
+    @property
+    def resumed_by(self) -> str:
+        """The version that resumed what was tried: ``4.3.0``."""
+        return (self.ran[1] if self.ran is not None else self.after.name).removeprefix("spark-")
+
+    @property
     def tried(self) -> int:
-        return len(self.cells) - self.count("not-applicable", "not-run")
+        return _tried(self.cells)
+
+    @property
+    def untried(self) -> str:
+        """The checkpoints of these versions without a result, in words: ``16 checkpoints``; empty if there are none."""
+        if self.ran is None or self.answered_by:
+            return "every checkpoint"
+        count = self.count("not-run", "broken")
+        return counted(count, "checkpoint") if count else ""
 
     def count(self, *colours: Colour) -> int:
         return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
 
+    def of(self, concerns: Callable[[str], bool]) -> Checkpoints:
+        """Return what is known about the checkpoints of some cases."""
+        cells = tuple(cell for cell in self.cells if concerns(cell.case))
+        return replace(self, cells=cells, documented=tuple(known for known in self.documented if concerns(known.case)))
+
     def summary(self) -> str:
-        """Return ``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not run``"""
-        if not self.tried:
-            count = len(self.documented)
+        """Return ``of 57 tried checkpoints, 24 are refused; 5 not run``, after the pair that was tried if it is another one."""
+        parts = [self._outcomes()]
+        if self.ran is None:
+            lines = dict.fromkeys(end.line or end.title for end in (self.before, self.after))
+            parts = [
+                f"{self.pair} was not run, nor any other pair of the line{'s' * (len(lines) > 1)} {' and '.join(lines)}"
+            ]
+        elif self.answered_by:
+            parts = [f"{self.pair} was not run; {self.answered_by} was: {parts[0]}"]
+        if self.ran and (not_run := self.count("not-run")):
+            parts.append(f"{not_run} not run")
+        if count := len(self.documented):
             verb = "documents" if count == 1 else "document"
-            known = f"{counted(count, 'case')} {verb} a refusal or other results"
-            return f"not run between these versions; {known}" if self.documented else "nothing was handed over"
+            parts.append(f"without a run, {counted(count, 'case')} {verb} a refusal or other results for {self.pair}")
+        return "; ".join(parts)
+
+    def _outcomes(self) -> str:
         words: tuple[tuple[tuple[Colour, ...], str, str], ...] = (
             (("refused", "unsupported"), "is refused", "are refused"),
-            (("differs",), "resumes with other results", "resume with other results"),
-            (("violates",), "is not as expected", "are not as expected"),
+            (("differs", "bug"), "resumes with other results", "resume with other results"),
+            (("violates", "flaky"), "is not as expected", "are not as expected"),
             (("broken",), "has no answer", "have no answer"),
         )
         parts = [
@@ -116,12 +172,7 @@ class Checkpoints:
             if (count := self.count(*colours))
         ]
         outcome = ", ".join(parts) or "every one resumes as if the version had not changed"
-        summary = f"of {counted(self.tried, 'tried checkpoint')}, {outcome}"
-        if not_run := self.count("not-run"):
-            summary += f"; {not_run} not run"
-            if self.documented:
-                summary += f", {len(self.documented)} of them documented as refused or with other results"
-        return summary
+        return f"of {counted(self.tried, 'tried checkpoint')}, {outcome}" if self.tried else "no checkpoint was tried"
 
     def _details(self, colours: Sequence[Colour]) -> str:
         """Return `` (82 with default settings, 5 only with a setting)``, for other results with the number of those with other rows."""
@@ -130,32 +181,63 @@ class Checkpoints:
         if all(condition == UNKNOWN for condition in conditions):
             return ""
         outcomes = Counter(cell.outcome for cell in own)
-        parts = [by_condition(conditions, f"also with a checkpoint of {self.after.title}")]
+        parts = [by_condition(conditions, f"also with a checkpoint of {self.resumed_by}")]
         if "differs" in colours:
             parts.append(f"{outcomes['other rows'] or 'none'} with other rows")
             parts += [f"{count} then failed" for count in [outcomes["fails later"]] if count]
         return f" ({'; '.join(parts)})"
 
 
-def checkpoints(
-    cells: Iterable[Cell], cases: Iterable[Case], before: TargetRecord, after: TargetRecord
-) -> Checkpoints | None:
-    """Return what is known about the checkpoints that one version wrote and another resumes; None if that is nothing.
+def _titled(origin: str, to: str) -> str:
+    return " → ".join(name.removeprefix("spark-") for name in (origin, to))
 
-    ``cells``: every cell of the upgrade matrix; ``cases``: may document something for versions without a result.
+
+def _tried(cells: Iterable[Cell]) -> int:
+    return sum(cell.status not in _NOT_TRIED for cell in cells)
+
+
+def by_pair(cells: Iterable[Cell]) -> Mapping[Pair, tuple[Cell, ...]]:
+    """Group the cells of the upgrade matrix."""
+    pairs: dict[Pair, list[Cell]] = {}
+    for cell in cells:
+        pairs.setdefault(cell.pair, []).append(cell)
+    return {pair: tuple(own) for pair, own in pairs.items()}
+
+
+def checkpoints(
+    handed: Mapping[Pair, tuple[Cell, ...]], cases: Iterable[Case], before: TargetRecord, after: TargetRecord
+) -> Checkpoints:
+    """Return what is known about the checkpoints that one version wrote and another resumes.
+
+    Where none was tried, those of the nearest pair answer: of the same lines, and of one of the two versions if there is such a pair.
+
+    ``handed``: the upgrade matrix; ``cases``: may document something for versions without a result.
     """
-    cells, at_hand = tuple(cells), {case.id: case for case in cases}
-    own = tuple(cell for cell in cells if cell.pair == (before.name, after.name))
-    alone = {(cell.case, cell.cut): cell for cell in cells if cell.pair == (after.name, after.name)}
+    own, at_hand = (before.name, after.name), {case.id: case for case in cases}
+    # Of one line, no other pair leads from an older release to a newer one, or back.
+    sides = [
+        {end.name, *(f"spark-{release}" for release in releases() if release.line == end.line != other.line)}
+        for end, other in ((before, after), (after, before))
+    ]
+    near = (pair for pair in handed if pair[0] in sides[0] and pair[1] in sides[1] and _tried(handed[pair]))
+    ran = max(near, key=lambda pair: (sum(map(str.__eq__, pair, own)), _tried(handed[pair])), default=None)
+    cells = handed.get(own, ())
+    if ran is None and cells and all(cell.status == "not-applicable" for cell in cells):
+        ran = own  # no case has a checkpoint that could be tried
+    answered = {cell.case for cell in cells if cell.status != "not-run"}
+    documented = tuple(known for known in _documented(at_hand.values(), before, after) if known.case not in answered)
+    if ran is None:
+        return Checkpoints(before, after, cells, documented)
+    known = {end.name: end.version for end in (before, after)}
+    versions = [known.get(name) or SparkVersion.parse(name.removeprefix("spark-")) for name in ran]
+    alone = {(cell.case, cell.cut): cell for cell in handed.get((ran[1], ran[1]), ())}
     changes = {
-        cell.key: _change(cell, case, VersionPair(before.version, after.version), alone.get((cell.case, cell.cut)))
-        for cell in own
-        if cell.status not in NORMAL and before.version is not None and after.version is not None
+        cell.key: _change(cell, case, VersionPair(versions[0], versions[1]), alone.get((cell.case, cell.cut)))
+        for cell in handed[ran]
+        if cell.status not in NORMAL
         if (case := at_hand.get(cell.written)) is not None and case.digest == cell.case_digest
     }
-    answered = {cell.case for cell in own if cell.status != "not-run"}
-    documented = tuple(known for known in _documented(at_hand.values(), before, after) if known.case not in answered)
-    return Checkpoints(before, after, own, documented, changes) if own or documented else None
+    return Checkpoints(before, after, handed[ran], documented, ran, changes)
 
 
 def _change(cell: Cell, case: Case, pair: VersionPair, alone: Cell | None) -> CheckpointChange:

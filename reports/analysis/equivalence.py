@@ -110,18 +110,20 @@ class Difference:
     pairs: tuple[tuple[TargetRecord, TargetRecord], ...]
     """Each Spark version, as a target of each file."""
     compared: int
-    """The number of cells in both files whose case is the same."""
+    """The number of cells in both files whose case is the same, with an answer in one of them."""
     different: tuple[DifferentCell, ...]
     changed: tuple[str, ...]
     """The cases that changed between the two runs; their cells are not compared."""
     only_a: int
     only_b: int
     silent: int
-    """The number of compared cells without an answer in either file."""
+    """The number of cells in both files without an answer in either."""
+    checkpoints: int
+    """The number of checkpoints in the files, which are not compared."""
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.different else 0
+        return 1 if self.different else 0 if self.compared else 3
 
 
 def compare(a: Results, b: Results) -> Difference:
@@ -141,14 +143,15 @@ def compare(a: Results, b: Results) -> Difference:
         raise NothingInCommon(a, b)
     changed = sorted({first.case for first, second in both if first.case_digest != second.case_digest})
     same_case = [(first, second) for first, second in both if first.case_digest == second.case_digest]
+    answered = [(first, second) for first, second in same_case if not first.behaviour is second.behaviour is None]
     different = tuple(
         DifferentCell(first.case, first, second, first_difference(first, second))
-        for first, second in same_case
+        for first, second in answered
         if not same_behaviour(first, second)
     )
     return Difference(
         pairs=pairs,
-        compared=len(same_case),
+        compared=len(answered),
         different=different,
         changed=tuple(changed),
         only_a=len(a.cells) - len(both),
@@ -157,6 +160,7 @@ def compare(a: Results, b: Results) -> Difference:
             first.behaviour is None and second.behaviour is None and first.status != "not-applicable"
             for first, second in same_case
         ),
+        checkpoints=len(a.upgrades) + len(b.upgrades),
     )
 
 

@@ -20,8 +20,8 @@ from conformance.judging.comparison import MEANINGS
 from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
 from conformance.suite.conditions import UNKNOWN, Condition, by_condition
 from conformance.suite.features import relevance
-from reports.analysis.change import Change, Changes, changes
-from reports.analysis.checkpoints import Checkpoints, checkpoints
+from reports.analysis.change import NOTHING_COMPARED, Change, Changes, changes
+from reports.analysis.checkpoints import Checkpoints, by_pair, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.results.lookup import find, find_both
@@ -163,13 +163,17 @@ class Gate:
     fail_on: FailOn
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
-    bugs: tuple[ShownBug, ...] = ()
-    uses: frozenset[str] = frozenset()
+    bugs: tuple[ShownBug, ...]
+    uses: frozenset[str]
     """The features of the query; none if any query is meant."""
-    concerned: int = 0
+    concerned: int
     """The number of compared cases that use one of them."""
-    checkpoints: Checkpoints | None = None
+    checkpoints: Checkpoints
     """What is known about the earlier version's checkpoints on the later one; they do not fail the gate."""
+    left_out: tuple[str, ...] = ()
+    """The cases that one of the versions has not run as they are now."""
+    require_tried: bool = False
+    """Whether the gate fails if something was not tried."""
 
     @property
     def failing(self) -> tuple[Ruling, ...]:
@@ -183,7 +187,17 @@ class Gate:
         """
         if self.failing or self.stale:
             return 1
-        return 3 if self.compared.missing or not self.compared.compared else 0
+        compared = self.concerned if self.uses else self.compared.compared
+        return 3 if self.compared.missing or not compared or (self.require_tried and self.not_tried) else 0
+
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """What a version could run and has no result, in words: ``16 checkpoints``."""
+        missing, left_out = len(self.compared.missing), len(self.left_out)
+        cells = f"{counted(missing, 'cell')} without a result" if missing else ""
+        return tuple(
+            filter(None, (cells, f"{counted(left_out, 'case')} left out" if left_out else "", self.checkpoints.untried))
+        )
 
     def summary(self) -> str:
         """Return one sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
@@ -198,16 +212,20 @@ class Gate:
         related = (ruling for ruling in self.rulings if ruling.passing != "unrelated")
         of_rows = [ruling.condition for ruling in related if ruling.change.of_rows]
         verb = "changes rows or fails" if len(of_rows) == 1 else "change rows or fail"
-        summary = [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
-        summary += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
+        compared = self.compared.compared
+        changed = [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
+        changed += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "no change"]
+        summary = [f"{counted(compared, 'case')} compared, {'; '.join(changed)}" if compared else NOTHING_COMPARED]
         summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        summary += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        tried = self.checkpoints if self.checkpoints and self.checkpoints.tried else None
-        summary += [f"checkpoints: {tried.summary()}"] if tried else []
-        summary += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
-        missing = len(self.compared.missing)
-        summary += [f"{counted(missing, 'cell')} without a result"] if missing else []
-        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(summary)}."
+        alike = f", {counted(wrong, 'case')} wrong alike" if (wrong := len(self.compared.wrong_alike)) else ""
+        summary += [f"{counted(len(self.bugs), 'known bug')} in both{alike}"] if self.bugs else []
+        summary += [f"checkpoints: {self.checkpoints.summary()}"]
+        concerned = counted(self.concerned, "compared case") if self.concerned else "no compared case"
+        summary += [f"{concerned} related to --uses"] if self.uses else []
+        one = len(self.compared.one_sided)
+        not_tried = (*self.not_tried, f"{counted(one, 'case')} that only one version could run" if one else "")
+        summary += [f"not tried: {', '.join(filter(None, not_tried)) or 'nothing'}"]
+        return f"{pair}: {'; '.join(summary)}."
 
 
 def gate(
@@ -223,6 +241,8 @@ def gate(
     baseline: Results | None = None,
     cases: Sequence[Case] = (),
     matrix: Matrix | None = None,
+    left_out: Sequence[str] = (),
+    require_tried: bool = False,
 ) -> Gate:
     """Compare two versions, named as for ``find``, and decide on every change.
 
@@ -237,6 +257,8 @@ def gate(
         baseline: earlier results; changes that are in them pass.
         cases: those that say under which condition a change is met, and what becomes of checkpoints, if they ran.
         matrix: the matrix of the results, if there is one already.
+        left_out: cases that are not among the results because one of the versions has not run them as they are now.
+        require_tried: whether the gate fails if something that a version could run was not tried.
 
     Raises:
         WrongUsage: a version is not in the results, or not in the baseline, or both are one.
@@ -280,11 +302,11 @@ def gate(
         tuple(bug for bug in matrix.bugs_of_both(*pair) if any(_concerns(case, uses, needs) for case in bug.cases)),
         uses,
         sum(_concerns(case, uses, needs) for case in both),
-        checkpoints(
-            [cell for cell in results.upgrades if _concerns(cell.case, uses, needs)],
-            [case for case in cases if case.id in ran and _concerns(case.id, uses, needs)],
-            *pair,
+        checkpoints(by_pair(results.upgrades), [case for case in cases if case.id in ran], *pair).of(
+            lambda case: _concerns(case, uses, needs)
         ),
+        tuple(left_out),
+        require_tried,
     )
 
 

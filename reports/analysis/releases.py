@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import combinations, groupby, pairwise
 
-from conformance.core.case import Case
 from conformance.core.versions import SparkVersion, released_on, releases
 from reports.analysis.change import Changes, changes
-from reports.analysis.checkpoints import Checkpoints, checkpoints
+from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.report import Report
@@ -88,7 +87,7 @@ class RouteRelease:
     """The number of changes from the earlier version that a running query can meet, or that bring a bug."""
     bugs: int
     checkpoints: str
-    """What became of the earlier version's checkpoints on it; empty if nothing was tried."""
+    """What became of the earlier version's checkpoints on it."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,8 @@ class Route:
 def releases_between(report: Report, before: TargetRecord, after: TargetRecord) -> Iterator[RouteRelease]:
     for target in _between(report, before, after):
         met = sum(fails(change, None, "running") for change in changes(report.matrix, before, target).changes)
-        tried = _tried(report, before, target, report.cases.values())
-        bugs = len(report.matrix.known_bugs([target]))
-        yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
+        known = checkpoints(report.handed, report.cases.values(), before, target)
+        yield RouteRelease(target, met, len(report.matrix.known_bugs([target])), known.summary())
 
 
 def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
@@ -122,7 +120,7 @@ def with_checkpoints(report: Report, target: TargetRecord) -> TargetRecord:
     """Return the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
-    tried = {name for cell in report.results.upgrades for name in cell.pair}
+    tried = {name for pair in report.handed for name in pair}
     others = (other for other in reversed(report.versions) if other.apache and other.line == target.line)
     return target if target.name in tried else next((other for other in others if other.name in tried), target)
 
@@ -131,9 +129,9 @@ def routes(report: Report, before: TargetRecord, after: TargetRecord) -> tuple[R
     """Return the routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
     inner = _between(report, before, after)[:-1]
     hops = {
-        (a.name, b.name): tried.count("refused", "unsupported")
+        (a.name, b.name): known.count("refused", "unsupported")
         for a, b in combinations((before, *inner, after), 2)
-        if (tried := _tried(report, a, b)) is not None
+        if (known := checkpoints(report.handed, (), a, b)).tried and not known.answered_by
     }
     ways = [(before, *stops, after) for number in range(3) for stops in combinations(inner, number)]
     hops_of = {way: [(a.name, b.name) for a, b in pairwise(way)] for way in ways}
@@ -147,9 +145,3 @@ def _between(report: Report, before: TargetRecord, after: TargetRecord) -> Seque
         return ()
     inner = ((target, target.version) for target in report.versions if target.apache)
     return (*(target for target, version in inner if version is not None and first < version < last), after)
-
-
-def _tried(report: Report, before: TargetRecord, after: TargetRecord, cases: Iterable[Case] = ()) -> Checkpoints | None:
-    """Return the checkpoints if any was tried; ``cases``: whose documents about those that were not tried count."""
-    known = checkpoints(report.results.upgrades, cases, before, after)
-    return known if known is not None and known.tried else None

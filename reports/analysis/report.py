@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
@@ -17,6 +18,7 @@ from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
 from reports.analysis.change import Change, Changes, Turn, changes, turns
+from reports.analysis.checkpoints import Pair, by_pair
 from reports.analysis.columns import BesideApache, ForeignColumn, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
@@ -139,6 +141,11 @@ class Report:
         return batches_of(account(case, target.version, cell.observation)) if cell.observation is not None else ()
 
     @cached_property
+    def handed(self) -> Mapping[Pair, tuple[Cell, ...]]:
+        """Maps two versions to the checkpoints that the first wrote and the second resumed."""
+        return by_pair(self.results.upgrades)
+
+    @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
         """The features of the query of each case that may not need any feature, by id."""
         return needs(self.cases.values())
@@ -215,6 +222,13 @@ class Report:
                 or (self.background and not {before.name, after.name} <= self.background)
             )
         )
+
+    @cached_property
+    def pairs_without_page(self) -> tuple[tuple[TargetRecord, TargetRecord], ...]:
+        """Every other two versions, patch releases too, the older one first."""
+        shown = {(pair.before.name, pair.after.name) for pair in self.pairs}
+        every = combinations((target for target in self.every_release.targets if target.version is not None), 2)
+        return tuple((before, after) for before, after in every if (before.name, after.name) not in shown)
 
     @cached_property
     def front_pair(self) -> Changes | None:

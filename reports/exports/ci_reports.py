@@ -17,6 +17,7 @@ from xml.etree import ElementTree as Xml
 from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.comparison import MEANINGS
 from reports.analysis.change import Changes
+from reports.analysis.checkpoints import by_pair, checkpoints
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.lookup import find
 from reports.results.reading import Results
@@ -100,7 +101,7 @@ def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0
-    blocks = list(_blocks(matrix, pairs))
+    blocks = list(_blocks(results, matrix, pairs))
     for at, block in enumerate(blocks):
         size += len(block.encode("utf-8", "replace"))
         if size > MOST_BYTES - _ROOM:
@@ -110,7 +111,7 @@ def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
     return "".join(kept).encode("utf-8", "replace").decode()
 
 
-def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
+def _blocks(results: Results, matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
     yield f"## Watermark conformance\n\n{_text(summary(matrix))}.\n\n"
     bad = matrix.not_green()
     if bad:
@@ -128,6 +129,9 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
         yield f"… and {len(bad) - MOST_FINDINGS} more cells.\n\n"
     yield from _known_bugs(matrix)
     for pair in pairs:
+        handed = checkpoints(by_pair(results.upgrades), (), pair.before, pair.after)
+        yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
+        yield f"{_text(pair.basis.capitalize())}. Checkpoints: {_text(handed.summary())}.\n\n"
         yield from _changes(pair)
     yield from _numbers(matrix)
 
@@ -147,15 +151,12 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
 
 
 def _changes(pair: Changes) -> Iterator[str]:
-    yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
     if not pair.changes:
-        yield f"Nothing changes: {counted(pair.compared, 'case')} compared.\n\n"
+        yield f"No change in {counted(pair.compared, 'compared case')}.\n\n" if pair.compared else ""
         return
     yield "| | case | what changes | why |\n|---|---|---|---|\n"
     for change in pair.changes:
-        why = "; ".join(
-            f"{f'{reason.bug}: ' if reason.bug else ''}{reason.text}{reason.ticket}" for reason in change.reasons
-        )
+        why = "; ".join(map(str, change.reasons))
         glyph = MEANINGS[change.meaning].glyph
         yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no documented reason'} |\n"
     yield "\n"

@@ -14,6 +14,7 @@ from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from conformance.suite.conditions import Condition
 from reports.analysis.change import Changes
+from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
@@ -76,6 +77,10 @@ class ExportedPair(FrozenRecord):
     compared: int
     changes: tuple[ExportedChange, ...]
     outside: tuple[str, ...]
+    wrong_alike: tuple[str, ...]
+    """The cases of the same behaviour on both that show a known bug on both."""
+    checkpoints: str
+    """What became of the checkpoints of the first on the other, or of those of the nearest pair that was tried, in a sentence."""
     silent: tuple[tuple[str, str, Status], ...]
     """The case, target and status of each cell without a result."""
     tally: TallyRow
@@ -199,6 +204,8 @@ def _pair(report: Report, pair: Changes) -> ExportedPair:
             for change in pair.changes
         ),
         outside=pair.outside,
+        wrong_alike=pair.wrong_alike,
+        checkpoints=checkpoints(report.handed, report.cases.values(), pair.before, pair.after).summary(),
         silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
         tally=tally_of_cases(pair, default_rulings(pair, report.condition)),
     )

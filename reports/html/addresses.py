@@ -55,8 +55,12 @@ def case_key(case: str) -> str:
     return "/".join(["case", *(slug(part) for part in case.split("/"))])
 
 
+def pair_name(before: str, after: str) -> str:
+    return f"{short(before)}..{short(after)}"
+
+
 def compare_key(before: str, after: str) -> str:
-    return f"compare/{short(before)}..{short(after)}"
+    return f"compare/{pair_name(before, after)}"
 
 
 def short(target: str) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
@@ -15,13 +16,13 @@ from conformance.judging.comparison import MEANINGS, OF_ROWS, Divergence, Meanin
 from conformance.judging.verdict import Outcome, Status
 from conformance.suite.conditions import Condition
 from conformance.suite.features import FEATURES, STATEFUL
-from reports.analysis.change import Change, Changes, Reason, Since
+from reports.analysis.change import Change, Changes, Reason, Since, find_changes
 from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
-from reports.html.addresses import SourceLink
+from reports.html.addresses import SourceLink, pair_name
 from reports.html.ribbon import CellSign
 from reports.html.texts import TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
@@ -162,6 +163,39 @@ def _instant(match: re.Match[str]) -> str:
         return match[0]
 
 
+OtherChange: TypeAlias = tuple[str, str, tuple[tuple[bool, str], ...]]
+"""A case, what changes, and its reasons, each with whether it is one of the later release."""
+
+
+@dataclass(frozen=True)
+class OtherPairs:
+    """Every two releases without a page of their own: patch releases, mostly."""
+
+    changes: tuple[OtherChange, ...]
+    pairs: Mapping[str, tuple[str, str, str, Sequence[Sequence[int]]]]
+    """Maps ``3.5.3..4.3.0`` to what was compared, what became of checkpoints, the pair tried instead, and its changes of each kind."""
+
+
+def other_pairs(report: Report) -> OtherPairs:
+    """Compare the releases of which no page does."""
+    places: dict[OtherChange, int] = {}
+    pairs = {}
+    for before, after in report.pairs_without_page:
+        pair = find_changes(report.every_release, before, after)
+        known = checkpoints(report.handed, report.cases.values(), before, after)
+        changes = (
+            [
+                (one.case, one.what, tuple((to.spark == after.spark, str(to)) for to in one.reasons))
+                for one in pair.of(meaning)
+            ]
+            for meaning in MEANINGS
+        )
+        groups = [[places.setdefault(one, len(places)) for one in group] for group in changes]
+        nearest = pair_name(*known.ran) if known.ran is not None and known.answered_by else ""
+        pairs[pair_name(before.name, after.name)] = (pair.basis, known.summary(), nearest, groups)
+    return OtherPairs(tuple(places), pairs)
+
+
 _LONGEST = 600
 
 
@@ -219,11 +253,9 @@ class CheckpointSection:
         return sum(group.count for group in self.known.groups)
 
 
-def checkpoint_section(report: Report, origin: TargetRecord, to: TargetRecord) -> CheckpointSection | None:
-    """Return how the checkpoints of one version resume on the other; None if nothing is known about that."""
-    known = checkpoints(report.results.upgrades, report.cases.values(), origin, to)
-    if known is None:
-        return None
+def checkpoint_section(report: Report, origin: TargetRecord, to: TargetRecord) -> CheckpointSection:
+    """Return how the checkpoints of one version resume on the other."""
+    known = checkpoints(report.handed, report.cases.values(), origin, to)
     tried = Counter(
         ("|".join(report.features.get(cell.case, ())), colour_of(cell.status, cell.outcome))
         for cell in known.cells

@@ -65,7 +65,7 @@ PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 class Dossier:
     gate: Gate
     comparison: Comparison
-    checkpoints: CheckpointSection | None
+    checkpoints: CheckpointSection
     fixed: tuple[tuple[str, SourceLink | None, int], ...]
     """Each known bug of the earlier version that the later one does not show, its ticket, and how many cases show it."""
     workarounds: tuple[str, ...]
@@ -148,8 +148,8 @@ def _fixed(compared: Comparison) -> Iterator[tuple[str, SourceLink | None, int]]
         yield because, SourceLink.of(link) if link else None, len(cases)
 
 
-def _workarounds(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
-    for reason in (*handed.groups, *handed.documented) if handed is not None else ():
+def _workarounds(compared: Comparison, handed: CheckpointSection) -> Iterator[str]:
+    for reason in (*handed.groups, *handed.documented):
         if reason.workaround:
             yield f"Checkpoints: {reason.workaround}"
     bugs = (standing.bug.workaround for standing in compared.bugs)

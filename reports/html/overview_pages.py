@@ -22,12 +22,12 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
 from reports.analysis.change import Changes
+from reports.analysis.checkpoints import checkpoints
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
-from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import SHORT_WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
@@ -264,8 +264,8 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
                 ";" if pair.of_rows else ", and", count
             )
         yield sentence + "."
-    section = checkpoint_section(report, pair.before, pair.after) if pair is not None else None
-    if section is not None and (known := section.known).tried:
+    if pair is not None:
+        known = checkpoints(report.handed, report.cases.values(), pair.before, pair.after)
         yield fact(capitalized(known.summary()), "checkpoints", known.before, known.after) + "."
     totals = report.matrix.parts[0]
     if totals.totals["violates"]:

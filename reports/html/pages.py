@@ -19,9 +19,9 @@ from reports.analysis.gate import WORDS
 from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
-from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, short, slug, upgrade_files
+from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, pair_name, short, slug, upgrade_files
 from reports.html.case_page import case_page
-from reports.html.comparison import checkpoint_section, comparison
+from reports.html.comparison import checkpoint_section, comparison, other_pairs
 from reports.html.overview_pages import (
     FrontPage,
     about_page,
@@ -45,6 +45,7 @@ TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
 """The pages of the navigation, with their labels."""
 TABS = {key: label for tabs in TAB_GROUPS.values() for key, label in tabs.items()}
 FRONT = "index"
+OTHERS = "compare/others"
 DOCUMENTATION = "https://watermark-conformance.github.io/watermark-conformance/"
 
 _FEW_CASES = 2
@@ -105,6 +106,8 @@ def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Pa
     renderer = _Renderer(report, addresses)
     yield renderer.front
     yield from (partial(renderer.tab, key) for key in TABS if key != FRONT)
+    if report.pairs_without_page:
+        yield renderer.others
     yield from (partial(renderer.compare, pair) for pair in report.pairs)
     yield from (partial(renderer.case, id) for id in report.matrix.cases)
 
@@ -122,6 +125,20 @@ class _Renderer:
         key = compare_key(pair.before.name, pair.after.name)
         title = f"From {pair.before.title} to {pair.after.title}"
         return self._comparison(key, title, pair, front=None)
+
+    def others(self) -> Page:
+        title = "Any two releases"
+        return self._page(OTHERS, title, "index", "others.html", others=other_pairs(self.report), **self._picks(OTHERS))
+
+    def _picks(self, key: str) -> dict[str, Any]:
+        """Return what the choice of two versions needs."""
+        return {
+            "releases": [target for target in self.report.every_release.targets if target.version is not None],
+            "pairs": [pair_name(pair.before.name, pair.after.name) for pair in self.report.pairs],
+            "pattern": self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
+            "others_href": self.addresses.page(OTHERS, key) if self.report.pairs_without_page else "",
+            "meanings": MEANINGS,
+        }
 
     def tab(self, key: str) -> Page:
         return self._page(key, TABS[key], key, f"{key}.html", **self._content(key))
@@ -179,10 +196,9 @@ class _Renderer:
             targets=self.report.versions,
             grid=self._grid(key, pair),
             dossier=self._dossier(key, pair),
-            pairs=[f"{short(other.before.name)}..{short(other.after.name)}" for other in self.report.pairs],
             rule=RULE,
-            pattern=self.addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             front=front,
+            **self._picks(key),
         )
 
     def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:

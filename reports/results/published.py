@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.judging.verdict import Status
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results, header_of
 from reports.results.records import Cell
@@ -37,7 +38,7 @@ def upgrade_files() -> Mapping[str, Path]:
 
 
 def published_results(releases: Iterable[str] = (), *, origins: Iterable[str] | None = None) -> Results:
-    """Return the published results, with the upgrades of the cases that have not changed in between.
+    """Return the published results, with the upgrades; those of a case that has changed in between count as not run.
 
     Args:
         releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
@@ -50,14 +51,15 @@ def published_results(releases: Iterable[str] = (), *, origins: Iterable[str] | 
     results = Results.read_all(list(published()))
     digests = {cell.case: cell.case_digest for cell in results.cells}
     written = None if origins is None else {version.line if (version := _version(text)) else text for text in origins}
-    unchanged = tuple(
+    current = tuple(
         cell
+        if digests.get(cell.case, cell.case_digest) == cell.case_digest
+        else _without_answer(cell, cell.target, "not-run", origin=cell.origin, cut=cell.cut)
         for line, path in upgrade_files().items()
         if written is None or line in written
         for cell in Results.read(path, condensed=True).upgrades
-        if digests.get(cell.case, cell.case_digest) == cell.case_digest
     )
-    results = replace(results, upgrades=unchanged)
+    results = replace(results, upgrades=current)
     lines = {target.line for target in results.header.targets}
     newest = {version.line: version for version in published_patches() if version.line not in lines}
     wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}
@@ -127,7 +129,9 @@ def beside(own: Results, published: Results) -> Results:
     }
     if not same:
         return own
-    more = (same.get((case, target.name)) or _absent(ran[case], target.name) for target in targets for case in ran)
+    more = (
+        same.get((case, target.name)) or _without_answer(ran[case], target.name) for target in targets for case in ran
+    )
     return _with(own, (*own.cells, *more), targets=(*own.header.targets, *targets))
 
 
@@ -156,7 +160,7 @@ def _with(results: Results, cells: tuple[Cell, ...], **announced: tuple[object, 
     return replace(results, header=header, cells=cells, footer=footer)
 
 
-def _absent(own: Cell, target: str) -> Cell:
+def _without_answer(own: Cell, target: str, status: Status = "not-applicable", **handoff: str | int | None) -> Cell:
     return Cell(
         case=own.case,
         expansion=own.expansion,
@@ -164,6 +168,7 @@ def _absent(own: Cell, target: str) -> Cell:
         family=own.family,
         case_digest=own.case_digest,
         target=target,
-        status="not-applicable",
+        status=status,
         notes=(NOT_PUBLISHED,),
+        **handoff,
     )

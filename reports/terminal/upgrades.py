@@ -11,7 +11,7 @@ from rich.text import Text
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import INDENT
-from reports.analysis.checkpoints import CheckpointGroup, groups_of
+from reports.analysis.checkpoints import CheckpointGroup, by_pair, groups_of
 from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, OUTCOMES, mark_of
 from reports.results.errors import first_of
 from reports.results.reading import Results
@@ -48,12 +48,9 @@ def _counts(cells: Iterable[Cell]) -> Counter[Mark]:
 
 
 def _table(cells: Sequence[Cell]) -> Iterator[Text]:
-    by_pair: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        by_pair.setdefault(cell.pair, []).append(cell)
-    rows = sorted({origin for origin, _ in by_pair}, key=_by_version)
-    columns = sorted({to for _, to in by_pair}, key=_by_version)
-    texts = {pair: _tally(own) for pair, own in by_pair.items()}
+    texts = {pair: _tally(own) for pair, own in by_pair(cells).items()}
+    rows = sorted({origin for origin, _ in texts}, key=_by_version)
+    columns = sorted({to for _, to in texts}, key=_by_version)
     widths = {to: max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns}
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
     yield Text("  ".join(["from".ljust(head), *(_short(to).rjust(width) for to, width in widths.items())]))
@@ -91,9 +88,9 @@ def _unexpected(cells: Iterable[Cell]) -> Iterator[Text]:
 
 
 def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
-    pairs = sorted({cell.pair for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1])))
-    for origin, to in pairs:
-        here = [cell for cell in cells if cell.pair == (origin, to) and cell.status != "not-applicable"]
+    pairs = by_pair(cells)
+    for origin, to in sorted(pairs, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))):
+        here = [cell for cell in pairs[origin, to] if cell.status != "not-applicable"]
         if not here:
             continue
         down = _by_version(to) < _by_version(origin)
@@ -108,18 +105,19 @@ def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
             yield from group_lines(group)
 
 
-def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
+def group_lines(group: CheckpointGroup, where: str = "") -> Iterator[Text]:
     """Yield how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
-    ``not_run``: whether a case documents it and no run covers it.
+    ``where``: between which versions that was, if not between those that were asked about.
     """
     mark, entry = mark_of(group.status, group.outcome), group.entry
     error = f" with {group.error}" if group.error else ""
-    where = ", not run between these versions" if not_run else ""
     bug = f"{BUG.glyph} known bug: " if entry is not None and entry.bug else ""
     because = f": {bug}{group.because}{entry.ticket if entry is not None else ''}" if group.because else ""
     count = counted(group.count, "checkpoint")
-    yield Text(f"{INDENT}{mark.glyph} {count} {mark.word}{error}{where}{because}", style=mark.style)
+    yield Text(
+        f"{INDENT}{mark.glyph} {count} {mark.word}{error}{f', {where}' if where else ''}{because}", style=mark.style
+    )
     yield Text(f"{INDENT * 3}{first_of(tuple(group.cases), 3)}")
     if entry is not None and entry.proven_workaround:
         yield Text(f"{INDENT * 3}workaround: {entry.proven_workaround}, tried on each of them: same rows")

@@ -113,7 +113,7 @@ def test_the_action_runs_own_cases_and_gates_them(act) -> None:
     folder = Path(runner.outputs["run"]["folder"])
     assert Results.read(folder / "results.jsonl").footer.counts == {"conforms": 2}
     assert (folder / "report" / "index.html").is_file()
-    assert "nothing changes" in (folder / "gate.txt").read_text()
+    assert "no change" in (folder / "gate.txt").read_text()
     assert "2 conform" in (runner.temporary / "summary.md").read_text()
     assert runner.uploaded["path"] == str(folder)
 

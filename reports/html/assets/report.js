@@ -163,20 +163,52 @@
       const state = parts().state.toString();
       return state ? page + (single ? "?" : "#?") + state : page;
     };
+    const other = (from, to) => `${form.dataset.others}${single ? "?" : "#?"}${new URLSearchParams({ from, to })}`;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", () => {
       const from = form.elements.from.value, to = form.elements.to.value;
       say.textContent = "";
       if (pairs.includes(`${from}..${to}`)) { remember(); location.href = address(from, to); return; }
       if (from === to) { say.textContent = `Both are ${from}. Choose two versions.`; return; }
-      if (!pairs.includes(`${to}..${from}`)) { say.textContent = `This report does not compare ${from} and ${to}.`; return; }
+      const place = (name) => [...form.elements.from.options].findIndex((one) => one.value === name);
+      if (form.dataset.others && place(from) < place(to)) { remember(); location.href = other(from, to); return; }
+      if (!form.dataset.others && !pairs.includes(`${to}..${from}`)) { say.textContent = `This report does not compare ${from} and ${to}.`; return; }
       const link = document.createElement("a");
-      link.href = address(to, from);
+      link.href = pairs.includes(`${to}..${from}`) ? address(to, from) : other(to, from);
       link.textContent = `What changes from ${to} to ${from}, and which checkpoints go back`;
       say.append(`${to} is older than ${from}. `, link);
     });
     // A browser keeps what was chosen before Back; the page is about its own two versions.
     return () => { form.reset(); say.textContent = ""; };
+  };
+
+  // Any two releases: the page has what changes between all that have none, and shows those of the address.
+  const others = (known) => {
+    const root = pageOf(known), form = root.querySelector("[data-pick]"), pairs = JSON.parse(known.dataset.known);
+    const changes = root.querySelector("[data-changes]").content.children;
+    return () => {
+      const ends = ["from", "to"].map((name) => parts().state.get(name)), found = pairs[ends.join("..")];
+      if (!shows(root)) return;
+      ["from", "to"].forEach((name, at) => { form.elements[name].value = ends[at]; });
+      root.querySelector("[data-heading]").textContent = found ? `From ${ends[0]} to ${ends[1]}` : "Any two releases";
+      const count = found ? found[3].reduce((sum, places) => sum + places.length, 0) : 0;
+      root.querySelector("[data-basis]").textContent = !found ? "Choose two releases."
+        : found[0].startsWith("nothing") ? `${found[0]}.` : `${count || "None"} of them behave${count === 1 ? "s" : ""} differently: ${found[0]}.`;
+      const handed = root.querySelector("[data-handed]");
+      handed.textContent = found ? `Will my checkpoints resume? ${found[1]}. ` : "";
+      if (found && found[2]) {
+        const link = document.createElement("a");
+        [link.href, link.textContent] = [form.dataset.pick.replace("{from}..{to}", found[2]), "Each of these checkpoints"];
+        handed.append(link);
+      }
+      for (const [at, section] of all("[data-meaning]", root).entries()) {
+        const places = found ? found[3][at] : [];
+        section.hidden = !places.length;
+        section.querySelector("[data-count]").textContent = places.length;
+        section.querySelector("ul").replaceChildren(...places.map((at) => changes[at].cloneNode(true)));
+      }
+      for (const end of all("ul [data-end]", root)) end.textContent = ends[end.dataset.end];
+    };
   };
 
   // Features of one's own query rank the changes: first those that need only what is ticked, then those that need some of it.
@@ -256,7 +288,7 @@
       form.querySelector("[data-others]").hidden = !uses.length || !count(2);
       const nothing = root.querySelector("[data-nothing]");
       nothing.hidden = items.some((one) => one.place < 2);
-      nothing.textContent = covered ? `No change in what you ticked: ${basis}, and all of them behave the same on both versions.`
+      nothing.textContent = covered ? `No change in what you ticked: ${basis}, and each behaves the same on both versions, with the known bugs that both have.`
         : "No compared case uses any of this, so these results say nothing about such a query.";
     };
     form.addEventListener("input", () => { apply(); keep(root.dataset.page, written(form)); });
@@ -350,7 +382,7 @@
     for (const element of all(".scripted", root)) element.hidden = false;
     if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
     restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search), ...all("[data-find]", root).map(find));
-    picked.push(...all("[data-pick]", root).map(pick));
+    picked.push(...all("[data-pick]", root).map(pick), ...all("[data-known]", root).map(others));
     all("[data-save]", root).forEach(save);
     all("[data-copy]", root).forEach(copy);
   };

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.core.case import ExpectedError, Upgrade
+from conformance.core.case import Case, ExpectedError, Upgrade
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
-from reports.analysis.checkpoints import CheckpointChange, checkpoints
+from reports.analysis.checkpoints import CheckpointChange, Checkpoints, by_pair, checkpoints
 from reports.analysis.gate import gate
 from reports.results.published import published_results, upgrade_files
+from reports.results.reading import Results
 from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
 from tests.support.observations import case, change, expect
@@ -24,14 +27,19 @@ OLD, NEW = (TargetRecord(name=f"spark-{version}", spark=version) for version in 
 GONE = ErrorSeen(stage="run", classes=("Incompatible",), message="no")
 
 
-def cell(id: str, met: str) -> Cell:
-    return a.handoff_cell(id, met, error=GONE if met == "refused" else None)
+def cell(id: str, met: str, *pair: str) -> Cell:
+    return a.handoff_cell(id, met, *pair, error=GONE if met == "refused" else None)
+
+
+def known(
+    cells: Iterable[Cell], cases: Iterable[Case] = (), before: TargetRecord = OLD, after: TargetRecord = NEW
+) -> Checkpoints:
+    return checkpoints(by_pair(cells), cases, before, after)
 
 
 def test_the_worst_come_first_and_the_same_reason_once() -> None:
     cells = [cell("f/a", "resumed"), cell("f/b", "refused"), cell("f/c", "refused"), cell("f/d", "violates")]
-    found = checkpoints(cells, (), OLD, NEW)
-    assert found is not None
+    found = known(cells)
     assert [(group.status, group.outcome, group.error, tuple(group.cases)) for group in found.groups] == [
         ("violates", "other rows", "", ("f/d",)),
         ("differs", "refused", "Incompatible", ("f/b", "f/c")),
@@ -45,13 +53,72 @@ def test_the_worst_come_first_and_the_same_reason_once() -> None:
         (["resumed"], "of 1 tried checkpoint, every one resumes as if the version had not changed"),
         (["refused", "not-run"], "of 1 tried checkpoint, 1 is refused; 1 not run"),
         (["other rows", "fails later", "not-applicable"], "of 2 tried checkpoints, 2 resume with other results"),
-        (["not-applicable"], "nothing was handed over"),
+        (
+            ["flaky", "bug", "broken"],
+            "of 3 tried checkpoints, 1 resumes with other results, 1 is not as expected, 1 has no answer",
+        ),
+        (["not-applicable"], "no checkpoint was tried"),
+        (["not-run"], "3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3"),
     ],
 )
 def test_the_summary_says_what_was_tried(statuses: list[str], summary: str) -> None:
-    found = checkpoints([cell(f"f/{at}", status) for at, status in enumerate(statuses)], (), OLD, NEW)
-    assert found is not None
-    assert found.summary() == summary
+    assert known([cell(f"f/{at}", status) for at, status in enumerate(statuses)]).summary() == summary
+
+
+class TestNearestPair:
+    """A pair that was not run is answered by another pair of the same lines, which the answer names."""
+
+    OTHERS = (
+        cell("f/a", "refused", "spark-3.5.9", "spark-4.3.0"),
+        cell("f/b", "resumed", "spark-3.5.8", "spark-4.2.1"),
+        cell("f/c", "resumed", "spark-4.3.0", "spark-3.5.9"),
+        cell("f/a", "not-run", "spark-3.5.3", "spark-4.3.0"),
+        cell("f/d", "resumed", "spark-3.5.8", "spark-4.3.0-connect"),
+        cell("f/d", "resumed", "my-build", "spark-4.3.0"),
+    )
+
+    @pytest.mark.parametrize(
+        ("before", "after", "by"),
+        [
+            ("3.5.9", "4.3.0", ""),
+            ("3.5.3", "4.3.0", "3.5.9 → 4.3.0"),
+            ("3.5.8", "4.3.1", "3.5.9 → 4.3.0"),
+            ("3.5.3", "4.2.0", "3.5.8 → 4.2.1"),
+            ("4.3.0", "3.5.0", "4.3.0 → 3.5.9"),
+        ],
+    )
+    def test_it_is_of_the_same_lines_and_direction(self, before: str, after: str, by: str) -> None:
+        ends = (TargetRecord(name=f"spark-{version}", spark=version) for version in (before, after))
+        found = known(self.OTHERS, (), *ends)
+        assert found.answered_by == by
+        assert {cell.pair for cell in found.cells} == {
+            tuple(f"spark-{version}" for version in (by or f"{before} → {after}").split(" → "))
+        }
+        assert found.summary().startswith(f"{before} → {after} was not run; {by} was: of 1 tried") is bool(by)
+        assert found.untried == ("every checkpoint" if by else "")
+
+    def test_a_pair_with_one_of_the_two_versions_is_nearer_than_one_with_more_checkpoints(self) -> None:
+        more = [cell(f"f/{number}", "resumed", "spark-3.5.7", "spark-4.3.1") for number in range(3)]
+        assert known([*self.OTHERS, *more], (), TargetRecord(name="spark-3.5.3", spark="3.5.3"), NEW).ran == (
+            OLD.name,
+            NEW.name,
+        )
+
+    def test_a_build_of_ones_own_stands_in_its_line(self) -> None:
+        build = TargetRecord(name="our-3.5", spark="3.5.1-acme")
+        assert (
+            known(self.OTHERS, (), build, NEW).summary().startswith("our-3.5 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: ")
+        )
+
+    @pytest.mark.parametrize("versions", [("2.4.8", "4.3.0"), ("3.5.3", "3.5.9"), ("4.2.1", "3.5.9")])
+    def test_where_no_pair_of_the_lines_ran_it_says_so(self, versions: tuple[str, str]) -> None:
+        ends = [TargetRecord(name=f"spark-{version}", spark=version) for version in versions]
+        within = cell("f/a", "resumed", "spark-3.5.9", "spark-3.5.3")
+        found = known([*self.OTHERS, within], (), *ends)
+        lines = " and ".join(dict.fromkeys(version[:3] for version in versions))
+        assert found.summary().startswith(f"{versions[0]} → {versions[1]} was not run, nor any other pair of the line")
+        assert found.summary().endswith(lines)
+        assert (found.cells, found.tried, found.untried) == ((), 0, "every checkpoint")
 
 
 class TestWhatDiffers:
@@ -66,9 +133,7 @@ class TestWhatDiffers:
         wanted = expect(rows=[["12:00", "12:10", 1]], watermark="12:00", state=1)
         of = case(wanted, wanted, id="f/b", digest="0", upgrades=(entry,), query=QUERY, **keys)
         own = a.handoff_cell("f/b", "other rows", outcome=outcome)
-        found = checkpoints([own, *cells], [of], OLD, NEW)
-        assert found is not None
-        return found.change(own)
+        return known([own, *cells], [of]).change(own)
 
     @pytest.mark.parametrize(
         ("entry", "outcome", "differs_in"),
@@ -100,8 +165,7 @@ class TestWhatDiffers:
 
     def test_the_summary_counts_them_and_says_how_many_have_other_rows(self) -> None:
         of = case(expect(), expect(), id="f/b", digest="0", upgrades=(self.FAILS,), query=QUERY)
-        found = checkpoints([a.handoff_cell("f/b", "fails later"), cell("f/c", "refused")], [of], OLD, NEW)
-        assert found is not None
+        found = known([a.handoff_cell("f/b", "fails later"), cell("f/c", "refused")], [of])
         assert found.summary() == (
             "of 2 tried checkpoints, 1 is refused, 1 resumes with other results (none with default settings, "
             "1 also with a checkpoint of 4.3.0; none with other rows; 1 then failed)"
@@ -122,22 +186,26 @@ class TestDocumented:
     CASE = case(*(expect(rows=[]) for _ in range(2)), id="f/b", upgrades=(ENTRY,), query=QUERY)
 
     def test_it_is_told_for_the_versions_that_it_names(self) -> None:
-        found = checkpoints((), [self.CASE], OLD, NEW)
-        assert found is not None
+        found = known((), [self.CASE])
         assert [(one.case, one.status, one.outcome, one.entry.workaround) for one in found.documented] == [
             ("f/b", "differs", "refused", "some.conf=false")
         ]
-        assert found.summary() == "not run between these versions; 1 case documents a refusal or other results"
-        assert checkpoints((), [self.CASE], NEW, OLD) is None
+        documents = "without a run, 1 case documents a refusal or other results for"
+        assert found.summary() == (
+            f"3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3; {documents} 3.5.9 → 4.3.0"
+        )
+        assert known((), [self.CASE], NEW, OLD).documented == ()
+        patch = TargetRecord(name="spark-3.5.3", spark="3.5.3")
+        assert known([cell("f/b", "refused")], [self.CASE], patch).summary() == (
+            "3.5.3 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: of 1 tried checkpoint, 1 is refused; "
+            f"{documents} 3.5.3 → 4.3.0"
+        )
 
     def test_a_result_takes_its_place(self) -> None:
-        found = checkpoints([cell("f/b", "refused")], [self.CASE], OLD, NEW)
-        assert found is not None
-        assert found.documented == ()
+        assert known([cell("f/b", "refused")], [self.CASE]).documented == ()
 
     def test_a_cell_without_an_answer_does_not(self) -> None:
-        found = checkpoints([cell("f/b", "not-run")], [self.CASE], OLD, NEW)
-        assert found is not None
+        found = known([cell("f/b", "not-run")], [self.CASE])
         assert [one.case for one in found.documented] == ["f/b"]
 
 
@@ -148,7 +216,7 @@ def test_the_gate_counts_them_and_does_not_fail_on_them(tmp_path: Path) -> None:
     assert answer.exit_code == 0
     assert "checkpoints: of 1 tried checkpoint, 1 is refused" in answer.summary()
     other = gate(handed, "3.5.9", "4.3.0", uses=frozenset(["SQL"]), needs={"f/a": ("union",)})
-    assert other.checkpoints is None
+    assert "checkpoints: no checkpoint was tried; no compared case related to --uses" in other.summary()
 
 
 class TestPublished:
@@ -180,3 +248,12 @@ class TestPublished:
         assert ("differs, not run", "refused") in {
             (one["status"], one["outcome"]) for one in json.loads(out)["checkpoints"]
         }
+
+    def test_a_changed_case_is_not_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ran = published_results()
+        case = next(one.case for one in ran.upgrades if one.status == "conforms")
+        changed = [one.model_copy(update={"case_digest": "0" * 64}) if one.case == case else one for one in ran.cells]
+        monkeypatch.setattr(Results, "read_all", lambda _: replace(ran, cells=tuple(changed)))
+        upgrades = published_results().upgrades
+        assert len(upgrades) == len(ran.upgrades)
+        assert {one.status for one in upgrades if one.case == case} == {"not-run"}

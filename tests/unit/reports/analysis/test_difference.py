@@ -1,6 +1,7 @@
 """Two results files beside each other, and the commands that show and combine them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from reports.analysis.equivalence import NothingInCommon, compare
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.writing import ResultsWriter
+from tests.support.cells import handoff_cell
 from tests.support.observations import batch, observed, step, window
 from tests.support.runs import cell, header
 
@@ -62,8 +64,24 @@ def test_an_answer_against_none(tmp_path):
 
 def test_two_missing_answers_are_not_reported_as_equal(tmp_path):
     a = results(tmp_path, "a", cell("late/a", SPARK, "broken"), cases=("late/a",))
-    assert compare(a, a).different == ()
-    assert compare(a, a).silent == 1
+    found = compare(a, a)
+    assert (found.different, found.silent, found.compared, found.exit_code) == ((), 1, 0, 3)
+
+
+@pytest.mark.parametrize("status", ["broken", "not-applicable", "changed"])
+def test_nothing_compared_is_no_equality(tmp_path, run, status):
+    cells = [cell("late/a", SPARK, "conforms" if status == "changed" else status) for _ in "ab"]
+    if status == "changed":
+        cells[1] = cells[1].model_copy(update={"case_digest": "1" * 64})
+    for name, one in zip("ab", cells, strict=True):
+        write(tmp_path / name, [one], cases=("late/a",))
+    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    assert (code, said.splitlines()[-1]) == (3, "nothing compared: no cell of the same case has an answer")
+
+
+def test_checkpoints_are_counted_as_not_compared(tmp_path):
+    a = results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",))
+    assert compare(replace(a, upgrades=(handoff_cell("late/a"),)), a).checkpoints == 1
 
 
 def test_columns_of_other_names_are_paired_by_version(tmp_path):

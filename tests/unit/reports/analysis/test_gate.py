@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -46,6 +48,9 @@ def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 
 PAIR = ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+UNTRIED = (
+    "checkpoints: 3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3; not tried: every checkpoint"
+)
 
 
 def test_a_change_fails_and_is_told_with_its_reason(capsys) -> None:
@@ -55,7 +60,8 @@ def test_a_change_fails_and_is_told_with_its_reason(capsys) -> None:
     assert "3.5.9: it was late (SPARK-1)" in out
     assert "no case gives a reason; step 1, micro-batch 1: state [1] | [7]" in out
     assert out.strip().endswith(
-        "3.5.9 → 4.3.0: 3 cases compared, 1 changes rows or fails: 1 whose case is not at hand; 2 changes: 2 fail the gate."
+        "3.5.9 → 4.3.0: 3 cases compared, 1 changes rows or fails: 1 whose case is not at hand; "
+        f"2 changes: 2 fail the gate; {UNTRIED}."
     )
 
 
@@ -76,7 +82,7 @@ def test_each_change_says_under_which_condition_a_job_meets_it(tmp_path) -> None
 def test_nothing_changes(capsys, tmp_path) -> None:
     a.results(tmp_path / "calm.jsonl", {"f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
     code, out = gate(capsys, "calm.jsonl", "--from", "3.5", "--to", "4.3")
-    assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
+    assert (code, out.strip()) == (0, f"3.5.9 → 4.3.0: 1 case compared, no change; {UNTRIED}.")
 
 
 @pytest.mark.parametrize(("fail_on", "failing"), [("any", 2), ("running", 2), ("documented", 2), ("guaranteed", 1)])
@@ -119,14 +125,14 @@ class TestKnownBugs:
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 0
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
-        assert out.strip().endswith("nothing changes; 1 known bug in both.")
+        assert out.strip().endswith(f"no change; 1 known bug in both, 1 case wrong alike; {UNTRIED}.")
 
     def test_a_change_that_fixes_one_fails_in_other_words_than_lost_rows(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 1
         assert "[must be accepted: a known bug is fixed]" in out
-        assert "1 change: 1 fixes a known bug and must be accepted." in out
+        assert "1 change: 1 fixes a known bug and must be accepted; " in out
         _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
         assert [(one["passing"], one["fixes_a_bug"]) for one in json.loads(out)["changes"]] == [("fails", True)]
 
@@ -163,7 +169,7 @@ class TestKnownBugs:
         entry = differs(">=3", because="it is late", link="SPARK-1", steps=a.ONLY_FIRST)
         a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-        assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
+        assert (code, out.strip()) == (0, f"3.5.9 → 4.3.0: 1 case compared, no change; {UNTRIED}.")
 
 
 class TestAccepting:
@@ -178,7 +184,7 @@ class TestAccepting:
         code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
         assert code == 0
         assert "[accepted: we keep a day of slack]" in out
-        assert out.strip().endswith("2 changes: 2 accepted.")
+        assert out.strip().endswith(f"2 changes: 2 accepted; {UNTRIED}.")
 
     def test_another_kind_of_change_is_not_what_was_accepted(self, capsys) -> None:
         self.write("accepted:\n  - {case: f/rows, change: timing, because: later is fine}\n")
@@ -317,7 +323,7 @@ class TestBaseline:
         code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
         assert code == 1
         assert "f/rows  1 more row than before, 1 fewer dropped as late  [in the baseline]" in out
-        assert out.strip().endswith("2 changes: 1 fails the gate, 1 in the baseline.")
+        assert out.strip().endswith(f"2 changes: 1 fails the gate, 1 in the baseline; {UNTRIED}.")
 
     def test_the_same_passes(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--baseline", "results.jsonl")[0] == 0
@@ -336,7 +342,7 @@ class TestBaseline:
             lines.append(record)
         (tmp_path / "edited.jsonl").write_text(forged(lines))
         code, out = gate(capsys, *PAIR, "--baseline", "edited.jsonl")
-        assert (code, "2 changes: 1 fails the gate, 1 in the baseline." in out) == (1, True)
+        assert (code, "2 changes: 1 fails the gate, 1 in the baseline; " in out) == (1, True)
 
     def test_one_answer_that_changed_since_is_enough(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "old.jsonl", {**ANSWERS, "f/rows": {"3.5.9": a.LOST, "4.3.0": a.FULLER}})
@@ -352,7 +358,10 @@ class TestExitCodes:
         open_ = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
         found = self.of(tmp_path, open_)
         assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
-        assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
+        assert found.summary() == (
+            "3.5.9 → 4.3.0: 1 case compared, no change; checkpoints: 3.5.9 → 4.3.0 was not run, nor any other pair of the lines "
+            "3.5 and 4.3; not tried: 1 cell without a result, every checkpoint."
+        )
 
     def test_a_change_is_certain_even_if_something_is_missing(self, tmp_path) -> None:
         both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
@@ -365,7 +374,69 @@ class TestExitCodes:
         assert self.of(tmp_path, calm).exit_code == 0
         found = self.of(tmp_path, calm, accepted=[Acceptance(Path("a"), 1, "slack", case="f/b")])
         assert found.exit_code == 1
-        assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 stale acceptance."
+        assert found.summary() == f"3.5.9 → 4.3.0: 1 case compared, no change; 1 stale acceptance; {UNTRIED}."
+
+
+class TestNotTried:
+    CALM: ClassVar = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
+
+    def of(self, tmp_path: Path, answers=CALM, met=(), **options):  # type: ignore[no-untyped-def]
+        handed = tuple(a.handoff_cell(f"f/{number}", one) for number, one in enumerate(met))
+        results = replace(a.results(tmp_path / "x.jsonl", answers), upgrades=handed)
+        found = decide(results, "3.5.9", "4.3.0", **options)
+        return found.exit_code, found.summary().partition("; not tried: ")[2]
+
+    @pytest.mark.parametrize(
+        ("answers", "met", "left_out", "code", "said"),
+        [
+            (CALM, ["resumed", "not-applicable"], [], 0, "nothing."),
+            (CALM, ["not-applicable"], [], 0, "nothing."),
+            (CALM, ["resumed", "not-run", "broken"], [], 3, "2 checkpoints."),
+            (CALM, [], [], 3, "every checkpoint."),
+            (CALM, ["resumed"], ["f/new"], 3, "1 case left out."),
+            ({**CALM, "f/b": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}}, ["resumed"], [], 3, "1 cell without a result."),
+            (
+                {**CALM, "f/b": {"3.5.9": a.OUTSIDE, "4.3.0": a.CALM}},
+                ["resumed"],
+                [],
+                0,
+                "1 case that only one version could run.",
+            ),
+            ({**CALM, "f/b": {"3.5.9": a.OUTSIDE, "4.3.0": a.OUTSIDE}}, ["resumed"], [], 0, "nothing."),
+        ],
+    )
+    def test_the_verdict_says_it_and_may_fail_because_of_it(self, tmp_path, answers, met, left_out, code, said) -> None:
+        assert self.of(tmp_path, answers, met, left_out=left_out)[1] == said
+        assert self.of(tmp_path, answers, met, left_out=left_out, require_tried=True) == (code, said)
+
+    def test_a_change_is_certain_whatever_was_not_tried(self, tmp_path) -> None:
+        assert self.of(tmp_path, ANSWERS, require_tried=True)[0] == 1
+
+    @pytest.mark.parametrize("other", [a.OUTSIDE, a.NOT_RUN, a.BROKEN])
+    def test_nothing_compared_is_no_equality(self, tmp_path, other) -> None:
+        found = decide(a.results(tmp_path / "x.jsonl", {"f/a": {"3.5.9": a.CALM, "4.3.0": other}}), "3.5.9", "4.3.0")
+        assert found.exit_code == 3
+        assert "4.3.0: nothing compared, as no case has a result on both versions; " in found.summary()
+        assert "no change" not in found.summary()
+
+    def test_no_case_related_to_the_query_is_no_equality(self, tmp_path) -> None:
+        code, _ = self.of(tmp_path, uses=frozenset(["SQL"]), needs={"f/a": ("union",)})
+        assert code == 3
+
+    def test_for_a_program(self, capsys) -> None:
+        code, out = gate(capsys, *PAIR, "--require-tried", "--json")
+        said = json.loads(out)
+        assert (code, said["not_tried"], said["on_one_version"]) == (1, ["every checkpoint"], [])
+        assert said["checkpoints_summary"] == UNTRIED.removeprefix("checkpoints: ").partition(";")[0]
+
+    def test_of_a_patch_release_the_checkpoints_of_its_line_are_shown_and_named(self, capsys) -> None:
+        _, out = gate(capsys, "--from", "3.5.3", "--to", "4.3.0", "--verbose")
+        assert "3.5.3 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: of " in out
+        assert re.search(r"STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE, 3\.5\.9 → 4\.3\.0: ", out)
+        assert ", not run for 3.5.3 → 4.3.0: " in out
+        _, out = gate(capsys, "--from", "3.5.3", "--to", "4.3.0", "--json")
+        pairs = {(one["from"], one["to"], one["status"].endswith("not run")) for one in json.loads(out)["checkpoints"]}
+        assert pairs == {("3.5.9", "4.3.0", False), ("3.5.3", "4.3.0", True)}
 
 
 def test_two_texts_of_a_case_are_not_compared(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reports.analysis.checkpoints import checkpoints
+from reports.analysis.checkpoints import by_pair, checkpoints
 from reports.analysis.gate import default_rulings
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from tests.support import cells as a
@@ -56,8 +56,7 @@ def test_the_checkpoints_of_every_published_pair_add_up() -> None:
     pairs = {cell.pair for cell in report.results.upgrades if {*cell.pair} <= targets.keys()}
     assert pairs
     for before, after in sorted(pairs):
-        known = checkpoints(report.results.upgrades, report.cases.values(), targets[before], targets[after])
-        assert known is not None
+        known = checkpoints(report.handed, report.cases.values(), targets[before], targets[after])
         tally = tally_of_checkpoints(known)
         assert (tally.count, [*wrong(tally)]) == (len(known.cells), []), f"{before} to {after}"
         for name, count in (("tried", known.tried), ("refused", known.count("refused", "unsupported"))):
@@ -78,16 +77,14 @@ def test_a_checkpoint_is_counted_once_whatever_became_of_it() -> None:
         "not-applicable",
         "broken",
     )
-    known = checkpoints([cell(f"f/{at}", status) for at, status in enumerate(met)], (), OLD, NEW)
-    assert known is not None
+    known = checkpoints(by_pair(cell(f"f/{at}", status) for at, status in enumerate(met)), (), OLD, NEW)
     tally = tally_of_checkpoints(known)
     assert (tally.count, [*wrong(tally)]) == (len(met), [])
     assert (found(tally, "refused").count, found(tally, "not tried").count) == (2, 2)
     assert found(tally, "do not resume so").count == 6
     # Nothing is known of a refusal without an entry, and it counts.
     without = cell("f/x", "refused").model_copy(update={"differs": None})
-    undocumented = checkpoints([without, cell("f/y", "refused")], (), OLD, NEW)
-    assert undocumented is not None
+    undocumented = checkpoints(by_pair([without, cell("f/y", "refused")]), (), OLD, NEW)
     assert [*wrong(tally_of_checkpoints(undocumented))] == []
     assert found(tally, "resume with other results").conditions == {"unknown": 2}
 

@@ -66,9 +66,9 @@ class TestRoute:
     def test_each_release_on_the_way_has_its_changes_bugs_and_checkpoints(self, tmp_path: Path) -> None:
         made = report(tmp_path, handed("3.5.9", "4.0.5", "resumed"))
         found = list(releases_between(made, made.versions[0], made.versions[2]))
-        assert [(one.target.title, one.changes, one.bugs, bool(one.checkpoints)) for one in found] == [
-            ("4.0.5", 1, 1, True),
-            ("4.1.4", 2, 1, False),
+        assert [(one.target.title, one.changes, one.bugs, "was not run" in one.checkpoints) for one in found] == [
+            ("4.0.5", 1, 1, False),
+            ("4.1.4", 2, 1, True),
         ]
 
     def test_a_release_without_checkpoints_has_the_route_of_its_line(self, tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ class TestWithoutTheCases:
             tmp_path / "site",
         )
         assert (tmp_path / "site" / "cases" / "a.html").is_file()
-        assert "nothing changes" in (tmp_path / "site" / "index.html").read_text()
+        assert "no change" in (tmp_path / "site" / "index.html").read_text()
 
 
 class TestCommand:

@@ -165,7 +165,7 @@ def test_every_command_takes_them(tmp_path: Path) -> None:
     done("combine", one, other, "-o", both)
     assert both.read_bytes().startswith(b"\xfd7zXZ\x00")
     assert Results.read(both).cells == Results.read_all([one, other]).cells
-    assert "nothing changes" in done("gate", both, "--from", "3.5.9", "--to", "4.3.0")
+    assert "no change" in done("gate", both, "--from", "3.5.9", "--to", "4.3.0")
     done("diff", both, both)
     done("report", both, "-o", tmp_path / "site")
     assert (tmp_path / "site" / "index.html").is_file()
