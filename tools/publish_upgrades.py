@@ -205,12 +205,15 @@ _LONGEST = 200
 
 
 def slim(cell: Cell) -> Cell:
-    """The cell without what was observed, and of the message of its error only what a refusal says first, whatever the machine."""
+    """The cell without what was observed, its digest and how long it took.
+
+    Of the message of an error, what a refusal says first remains, whatever the machine.
+    """
     refused = colour_of(cell.status, cell.outcome) == "refused"
     line = cell.error.first_line if cell.error is not None and refused else ""
     message = _OF_THE_RUN.sub("…", line)
     error = cell.error and cell.error.model_copy(update={"message": message[:_LONGEST]})
-    return cell.model_copy(update={"observation": None, "error": error})
+    return cell.model_copy(update={"observation": None, "behaviour": None, "duration_ms": 0, "error": error})
 
 
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> Cell:

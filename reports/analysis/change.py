@@ -95,7 +95,7 @@ class Changes:
     changes: tuple[Change, ...]
     """The changes, the worst first, then by case."""
     same: tuple[str, ...]
-    wrong_alike: tuple[str, ...]
+    wrong_on_both: tuple[str, ...]
     """Those of the same behaviour that show a known bug on both versions."""
     outside: tuple[str, ...]
     one_sided: tuple[str, ...]
@@ -117,11 +117,11 @@ class Changes:
 
     @property
     def basis(self) -> str:
-        """What the comparison rests on: ``3 cases compared, 1 of them wrong alike; 2 cells without a result``."""
-        missing, wrong, one = map(len, (self.missing, self.wrong_alike, self.one_sided))
+        """What the comparison rests on: ``3 cases compared, 1 of them wrong on both; 2 cells without a result``."""
+        missing, wrong, one = map(len, (self.missing, self.wrong_on_both, self.one_sided))
         compared = f"{counted(self.compared, 'case')} compared" if self.compared else NOTHING_COMPARED
         parts = (
-            f"{compared}, {wrong} of them wrong alike: a known bug of both" if wrong else compared,
+            f"{compared}, {wrong} of them wrong on both: a known bug of both" if wrong else compared,
             f"{counted(missing, 'cell')} without a result" if missing else "",
             f"{counted(one, 'case')} on only one version" if one else "",
         )
@@ -165,8 +165,10 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
             different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
     order = list(MEANINGS)
     different.sort(key=lambda changed: (order.index(changed.meaning), changed.case))
-    wrong_alike, one_sided = (tuple(case for case, is_so in cases.items() if is_so) for cases in (same, outside))
-    return Changes(before, after, tuple(different), tuple(same), wrong_alike, tuple(outside), one_sided, tuple(missing))
+    wrong_on_both, one_sided = (tuple(case for case, is_so in cases.items() if is_so) for cases in (same, outside))
+    return Changes(
+        before, after, tuple(different), tuple(same), wrong_on_both, tuple(outside), one_sided, tuple(missing)
+    )
 
 
 def change(

@@ -269,8 +269,10 @@ def groups_of(cells: Iterable[Cell], *, findings: bool = True) -> tuple[Checkpoi
     """
 
     def reason(cell: Cell) -> _Reason:
-        error = cell.error.name if cell.error is not None else ""
-        return cell.status, cell.outcome, error, _because(cell, findings=findings), cell.differs
+        error, entry = cell.error.name if cell.error is not None else "", cell.differs
+        if entry is not None and not entry.bug:  # of a bug, the versions say where it is fixed
+            entry = entry.model_copy(update={"spark": "", "origin": None})
+        return cell.status, cell.outcome, error, _because(cell, findings=findings), entry
 
     return _grouped((reason(cell), cell.case, cell.cut) for cell in cells if cell.status not in NORMAL)
 

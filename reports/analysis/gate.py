@@ -217,8 +217,8 @@ class Gate:
         changed += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "no change"]
         summary = [f"{counted(compared, 'case')} compared, {'; '.join(changed)}" if compared else NOTHING_COMPARED]
         summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        alike = f", {counted(wrong, 'case')} wrong alike" if (wrong := len(self.compared.wrong_alike)) else ""
-        summary += [f"{counted(len(self.bugs), 'known bug')} in both{alike}"] if self.bugs else []
+        on_both = f", {counted(wrong, 'case')} wrong on both" if (wrong := len(self.compared.wrong_on_both)) else ""
+        summary += [f"{counted(len(self.bugs), 'known bug')} in both{on_both}"] if self.bugs else []
         summary += [f"checkpoints: {self.checkpoints.summary()}"]
         concerned = counted(self.concerned, "compared case") if self.concerned else "no compared case"
         summary += [f"{concerned} related to --uses"] if self.uses else []

@@ -77,7 +77,7 @@ class ExportedPair(FrozenRecord):
     compared: int
     changes: tuple[ExportedChange, ...]
     outside: tuple[str, ...]
-    wrong_alike: tuple[str, ...]
+    wrong_on_both: tuple[str, ...]
     """The cases of the same behaviour on both that show a known bug on both."""
     checkpoints: str
     """What became of the checkpoints of the first on the other, or of those of the nearest pair that was tried, in a sentence."""
@@ -204,7 +204,7 @@ def _pair(report: Report, pair: Changes) -> ExportedPair:
             for change in pair.changes
         ),
         outside=pair.outside,
-        wrong_alike=pair.wrong_alike,
+        wrong_on_both=pair.wrong_on_both,
         checkpoints=checkpoints(report.handed, report.cases.values(), pair.before, pair.after).summary(),
         silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
         tally=tally_of_cases(pair, default_rulings(pair, report.condition)),

@@ -103,7 +103,7 @@ def _range(text: str) -> VersionRange:
 def _may_be_without(cell: Cell, targets: Mapping[str, TargetRecord], condensed: bool) -> bool:
     """Tell whether a green cell may have no observation."""
     if cell.origin is not None:
-        return condensed and cell.behaviour is not None
+        return condensed
     return cell.status == "conforms" and answers_policies(targets[cell.target])
 
 

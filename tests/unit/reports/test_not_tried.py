@@ -62,7 +62,7 @@ class Drawn:
         return sum(a.OUTSIDE in both and bool(ANSWERS.keys() & set(both)) for both in self.answers)
 
     @property
-    def wrong_alike(self) -> int:
+    def wrong_on_both(self) -> int:
         return sum(both == ("lost", "lost") for both in self.answers)
 
     def results(self, path: Path) -> Results:
@@ -129,8 +129,10 @@ def test_what_was_removed_is_said_to_be_missing(tmp_path: Path, drawn: Drawn) ->
             assert re.search(
                 rf"\b{drawn.one_sided} (of them ran on the other|cases? (that|on) only one version)", text
             ), said
-        if drawn.wrong_alike:
-            assert re.search(rf"\b{drawn.wrong_alike} .{{0,40}}(wrong alike|known bug on both versions)", text), said
+        if drawn.wrong_on_both:
+            assert re.search(rf"\b{drawn.wrong_on_both} .{{0,40}}(wrong on both|known bug on both versions)", text), (
+                said
+            )
         if not drawn.compared:
             assert not EQUALITY.search(text.lower().partition("checkpoint")[0]), said
             assert re.search(r"nothing compared|no case has a result on both versions", text, re.IGNORECASE), said

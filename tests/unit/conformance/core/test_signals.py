@@ -30,11 +30,11 @@ main(["combine", "results.jsonl"])
 """
 STOPPED_RUN = """
 import os, sys, tempfile
-from conformance.runner.resources import Interrupted, interruptible
+from conformance.runner.resources import RunInterrupted, interruptible
 try:
     with interruptible(lambda: "nothing is left"), tempfile.TemporaryDirectory(dir=sys.argv[1]):
         os.kill(os.getpid(), int(sys.argv[2]))
-except Interrupted as error:
+except RunInterrupted as error:
     sys.exit(str(error))
 """
 

@@ -125,7 +125,7 @@ class TestKnownBugs:
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 0
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
-        assert out.strip().endswith(f"no change; 1 known bug in both, 1 case wrong alike; {UNTRIED}.")
+        assert out.strip().endswith(f"no change; 1 known bug in both, 1 case wrong on both; {UNTRIED}.")
 
     def test_a_change_that_fixes_one_fails_in_other_words_than_lost_rows(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})

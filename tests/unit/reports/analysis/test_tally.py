@@ -96,7 +96,8 @@ def test_a_case_that_is_not_compared_is_counted_with_the_reason(capsys, tmp_path
         tmp_path / "r.jsonl", {"f/a": {"3.5.9": a.CALM, "4.3.0": missing}, "f/b": {"3.5.9": a.LOST, "4.3.0": a.CALM}}
     )
     _, out = gate(capsys, "r.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
-    (tally,) = [TallyRow.model_validate_json(json.dumps(own)) for own in json.loads(out)["tallies"]]
+    tally, checkpoints = [TallyRow.model_validate_json(json.dumps(own)) for own in json.loads(out)["tallies"]]
+    assert (checkpoints.name, checkpoints.count) == ("checkpoints", 0)
     assert (tally.count, [*wrong(tally)], found(tally, "not compared").count) == (2, [], 1)
     _, out = gate(capsys, "r.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--verbose")
     assert "2 cases\n  1 compared\n    1 changes\n      1 change rows or fail\n" in out
