@@ -16,7 +16,7 @@ from conformance.language.json_schema import rendered
 from harness.engine.protocol import schemas
 from reports.exports import everything
 from reports.results import records
-from tools import told_numbers
+from tools import stated_numbers
 
 ROOT = Path(__file__).parent.parent
 
@@ -34,8 +34,8 @@ def files() -> Iterator[tuple[Path, str]]:
         except InvalidCase as invalid:
             lines = (f"{problem.line}:{problem.column}: {problem.message}\n" for problem in invalid.problems)
             yield path.with_suffix(".txt"), "".join(lines)
-    yield from told_numbers.files()
-    yield told_numbers.transcript()
+    yield from stated_numbers.files()
+    yield stated_numbers.transcript()
 
 
 def _as_text(schema: Json) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tests.support.published import published_report
-from tools import told_numbers
+from tools import stated_numbers
 
 
 def test_the_pages_say_what_the_published_results_say() -> None:
-    for path, text in told_numbers.files(published_report()):
+    for path, text in stated_numbers.files(published_report()):
         stale = f"{path.name} is stale: run python -m tools.regenerate"
         assert path.read_text(encoding="utf-8") == text, stale
 
 
 def test_each_sentence_is_there_once() -> None:
-    for page, _, end, sentence in told_numbers.sentences(published_report()):
-        flat = " ".join((told_numbers.ROOT / page).read_text(encoding="utf-8").split())
+    for page, _, end, sentence in stated_numbers.sentences(published_report()):
+        flat = " ".join((stated_numbers.ROOT / page).read_text(encoding="utf-8").split())
         assert flat.count(sentence + end) == 1, f"{page} lacks: {sentence}"
