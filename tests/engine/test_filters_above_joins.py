@@ -82,13 +82,16 @@ def test_the_model_predicts_what_spark_does_or_nothing(tmp_path, capsys):
     for name, case in written.items():
         (tmp_path / f"{name}.yaml").write_text(json.dumps(case), encoding="utf-8")
     done = conformance(tmp_path, "run", ".", "--spark", version, "--jobs", "1", "-o", "out.jsonl")
-    answered = [cell for cell in Results.read(tmp_path / "out.jsonl").cells if cell.observation is not None]
+    results = Results.read(tmp_path / "out.jsonl")
+    answered = [cell for cell in results.cells if cell.observation is not None]
+    spark = results.header.targets[0].version
+    assert spark is not None
     assert len(answered) == CASES, done.stdout + done.stderr
     unknown, wrong = [], []
     for cell in answered:
         case = case_from(written[cell.case], cell.case)
         try:
-            predicted = predict(case, cell.version).observation
+            predicted = predict(case, spark).observation
         except Unpredictable as reason:
             unknown.append(f"{case.id}: {reason}")
             continue
