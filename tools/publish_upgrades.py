@@ -81,10 +81,9 @@ def main(arguments: Sequence[str]) -> None:
 
 def wanted_pairs() -> tuple[TargetPair, ...]:
     """The pairs whose answers are published: all of the newest releases, of 2.4 only with its neighbour."""
-    near = pairs(Targets.load(), "neighbours")
-    return tuple(
-        pair for pair in pairs(Targets.load(), "all") if pair in near or not any(side.by_name for side in pair)
-    )
+    targets = Targets.load()
+    near = pairs(targets, "neighbours")
+    return tuple(pair for pair in pairs(targets, "all") if pair in near or not any(side.by_name for side in pair))
 
 
 def missing(cases: Sequence[Case], published: Collection[HandoffKey], pairs: Iterable[TargetPair]) -> Iterator[Missing]:

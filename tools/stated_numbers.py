@@ -40,7 +40,6 @@ def sentences(report: Report) -> Iterator[tuple[str, str, str, str]]:
 def _readme(report: Report) -> str:
     ruled = gate(report.results, BEFORE, AFTER, cases=tuple(report.cases.values()), matrix=report.matrix)
     known = ruled.checkpoints
-    assert known is not None
     rows = [ruling.condition for ruling in ruled.rulings if ruling.change.of_rows]
     refused, others = (
         [cell for cell in known.cells if colour_of(cell.status, cell.outcome) in colours]
@@ -66,7 +65,6 @@ def _by_default(conditions: list[Condition]) -> tuple[int, int]:
 def _joins(report: Report) -> str:
     targets = {target.title: target for target in report.targets}
     section = checkpoint_section(report, targets[BEFORE], targets[AFTER])
-    assert section is not None
     joins = [kind for kind in section.kinds if "join" in kind[0]]
     tried, refused = sum(kind[1] for kind in joins), sum(kind[2] for kind in joins)
     whole = {"equal windows": 0, "full outer": 0}

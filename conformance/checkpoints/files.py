@@ -148,7 +148,7 @@ def open_files(where: str) -> Files:
 
 
 def fault(files: Files, path: PurePosixPath, needed_by: str, size: int | None = None) -> Iterator[MissingFile]:
-    """What is wrong with a file, if something is; ``size``: what it must have, if that is known."""
+    """Yield the file if it is missing or not whole; ``size``: its bytes as the checkpoint names them, None if it does not."""
     there = files.sizes.get(path)
     if there is None:
         yield MissingFile(path, needed_by)
@@ -158,8 +158,11 @@ def fault(files: Files, path: PurePosixPath, needed_by: str, size: int | None = 
 
 
 def _is_whole(files: Files, path: PurePosixPath, size: int) -> bool:
-    """Whether a file fits what is beside it: its size in Spark's ``4.delta.crc`` (4.1 and newer); and ``.4.delta.crc``, which Hadoop writes
-    on a local file system: a header with the length of a chunk, then the CRC of each chunk."""
+    """Tell whether a file fits the checksum files beside it.
+
+    Spark's ``4.delta.crc`` (4.1 and newer) has its size. Hadoop's ``.4.delta.crc``, on a local file system, has a header with the
+    length of a chunk, then the CRC of each chunk.
+    """
     beside = (path.with_name(f"{dot}{path.name}.crc") for dot in ("", "."))
     spark, hadoop = (files.read(sums) if sums in files.sizes else b"" for sums in beside)
     known = re.search(rb'"mainFileSize":(\d+)', spark)

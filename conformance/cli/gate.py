@@ -89,8 +89,8 @@ def gate(
     read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
     by_strength = fail_on in ("documented", "guaranteed")
     matrix = Matrix.of(read)
-    found = changes(matrix, *find_both(read, before, after)).changes
-    shown = [change.case for change in found if change.of_rows or verbose or as_json]
+    compared = changes(matrix, *find_both(read, before, after))
+    shown = [change.case for change in compared.changes if change.of_rows or verbose or as_json]
     # Of most other cases only what they document about checkpoints is needed.
     key = None if used or by_strength else "upgrades"
     more = discovery.some(shown, cases) if key else ()

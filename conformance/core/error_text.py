@@ -31,8 +31,9 @@ _SQLSTATE = re.compile(r"(?:\s+SQLSTATE: \w{5})+")
 
 
 def reason(message: str, wrappers: Collection[str]) -> tuple[str, ...]:
-    """Return the lines of the innermost message that names a condition, or else of the innermost that has words; those below it that
-    have none, such as a path, follow. Empty if there is no message.
+    """Return the lines of the innermost message that names a condition of Spark; without a condition, of the innermost with words.
+
+    In the second case, messages below it without words, such as a path, follow. Empty if there is no message.
 
     Args:
         message: the messages of an error and its causes, as the driver sends them.

@@ -142,7 +142,7 @@ _KNOWN: WeakKeyDictionary[Matrix, dict[tuple[str, str], Changes]] = WeakKeyDicti
 
 
 def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
-    """Find them anew, of so many pairs that they are not kept."""
+    """Compare two targets without keeping the result, as `changes` does: for callers that ask about hundreds of pairs."""
     different: list[Change] = []
     same: dict[str, bool] = {}
     outside: dict[str, bool] = {}

@@ -22,9 +22,9 @@ class TallyRow(FrozenRecord):
     name: str
     count: int
     conditions: dict[ConditionKind, int]
-    """Under which condition a job meets what is counted; empty for what is no change."""
+    """The number of changes by condition; empty in a row that counts no changes."""
     gate: dict[Passing | Literal["fixed"], int]
-    """What the gate says of the changes that are counted; empty for what is no change of a case."""
+    """The number of changes by what the gate decides; empty in a row that counts no changes of cases."""
     parts: tuple[TallyRow, ...]
 
     def rows(self, depth: int = 0) -> Iterator[tuple[int, TallyRow]]:

@@ -185,12 +185,16 @@ def other_pairs(report: Report) -> OtherPairs:
         known = checkpoints(report.handed, report.cases.values(), before, after)
         changes = (
             [
-                (one.case, one.what, tuple((to.spark == after.spark, str(to)) for to in one.reasons))
-                for one in pair.of(meaning)
+                (
+                    change.case,
+                    change.what,
+                    tuple((reason.spark == after.spark, str(reason)) for reason in change.reasons),
+                )
+                for change in pair.of(meaning)
             ]
             for meaning in MEANINGS
         )
-        groups = [[places.setdefault(one, len(places)) for one in group] for group in changes]
+        groups = [[places.setdefault(change, len(places)) for change in group] for group in changes]
         nearest = pair_name(*known.ran) if known.ran is not None and known.answered_by else ""
         pairs[pair_name(before.name, after.name)] = (pair.basis, known.summary(), nearest, groups)
     return OtherPairs(tuple(places), pairs)
