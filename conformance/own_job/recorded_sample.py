@@ -56,9 +56,11 @@ class Mask:
         if isinstance(value, int) and not isinstance(value, bool):
             most = 10 ** min(len(str(abs(value))), _DIGITS)
             return int.from_bytes(digest.digest(), "big") % most
-        raise WrongUsage(
-            f"--mask: {column} has the value {json.dumps(value)}; only texts and whole numbers can be replaced"
-        )
+        raise WrongUsage(f"--mask: {column} has {_KINDS[type(value)]}; only texts and whole numbers can be replaced")
+
+
+_KINDS: dict[type, str] = {bool: "a boolean", float: "a fraction", list: "an array", dict: "an object"}
+"""What an error says of a value, which it does not show."""
 
 
 def _json_object(text: Json) -> dict[str, Json]:

@@ -181,8 +181,12 @@ def _listed(top: Path, revision: str, *arguments: str) -> list[str]:
 def _git(folder: Path, revision: str, *arguments: str) -> str:
     if (program := which("git", os.environ)) is None:
         raise _no_history(revision, folder, "git is not on the PATH")
-    command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
-    done = run(command, cwd=folder, environ=os.environ, errors="surrogateescape")
+    # Git takes no other repository, tree, index or objects than those that stand here: not those of a hook that runs us, nor of an outer
+    # folder, nor `core.worktree` or `git replace`.
+    ours = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | ours
+    command = [program, "-C", str(folder), f"--work-tree={folder}", "--literal-pathspecs", *_HARMLESS, *arguments]
+    done = run(command, cwd=folder, environ=environ, errors="surrogateescape")
     if done.returncode != 0:
         raise _no_history(revision, folder, done.stderr.strip() or "no such revision")
     return done.stdout

@@ -42,10 +42,10 @@ def pyspark(case: Case) -> str:
     names = source_names(case.query)
     for name, schema in case.streams.items():
         if name in case.in_memory:
-            lines.append(f"# from a source that supports real-time mode, such as Kafka: {schema.ddl}")
+            lines.append(f"# from a source that supports real-time mode, such as Kafka: {on_one_line(schema.ddl)}")
             source = ['spark.readStream.format("kafka")', ".load()"]
         elif name in case.topics:
-            lines.append(f"# and then these columns of its records: {schema.ddl}")
+            lines.append(f"# and then these columns of its records: {on_one_line(schema.ddl)}")
             source = ['spark.readStream.format("kafka")', f'.option("subscribe", {text_of(name)})', ".load()"]
         elif name in case.tables:
             source = [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
@@ -199,6 +199,11 @@ def _texts(values: Any) -> str:
     return ", ".join(text_of(value) for value in values)
 
 
+def on_one_line(text: str) -> str:
+    """Return a text for a comment: what ended the line would make code of its rest."""
+    return " ".join(text.split())
+
+
 def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
@@ -246,7 +251,7 @@ class _Script:
         case = self._case
         several = len(case.streams) > 1 and self._runs_on
         begins = PLAIN.get_template("script.txt").render(
-            title=" ".join(case.title.split()),
+            title=on_one_line(case.title),
             id=case.id,
             several=several,
             trigger=_TRIGGERS.get(case.trigger, 'processingTime="1 second"' if several else ""),
@@ -273,7 +278,7 @@ class _Script:
     def _steps(self) -> Iterator[str]:
         begun = False
         for step in self._case.steps:
-            yield f"# {step.name}" if step.name else f"# step {step.number}"
+            yield f"# {on_one_line(step.name)}" if step.name else f"# step {step.number}"
             yield f"step = {step.number}"
             if isinstance(step.action, Restart):
                 yield from self._restart(step.action, begun=begun)

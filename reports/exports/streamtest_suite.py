@@ -14,7 +14,16 @@ from conformance.core.data import Json
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import canonical, instant_ms, struct_items
-from reports.exports.pyspark_script import INDENT, PLAIN, QueryWriter, name_of, rows_of, source_names, text_of
+from reports.exports.pyspark_script import (
+    INDENT,
+    PLAIN,
+    QueryWriter,
+    name_of,
+    on_one_line,
+    rows_of,
+    source_names,
+    text_of,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = {"tinyint": "{}.toByte", "smallint": "{}.toShort", "int": "{}", "bigint": "{}L", "boolean": "{}"}
@@ -61,7 +70,7 @@ class _Suite:
         begins = PLAIN.get_template("streamtest.txt").render(id=case.id, suite=suite_name(case), checked=checked)
         yield from begins.splitlines()
         yield ""
-        yield f"  test({text_of(' '.join(case.title.split()))}) {{"
+        yield f"  test({text_of(on_one_line(case.title))}) {{"
         conf = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1", **case.conf}
         settings = [f"{text_of(key)} -> {text_of(value)}" for key, value in conf.items()]
         yield "    withSQLConf("
@@ -85,7 +94,9 @@ class _Suite:
         yield "}"
 
     def _step(self, step: Step) -> Iterator[str]:
-        yield f"// step {step.number}" + (f": {step.name}" if step.name else "")
+        # Scala 2.12 makes a line end of \u000a in a comment, unless a second backslash stands before it.
+        name = on_one_line(step.name or "").replace("\\", "\\\\")
+        yield f"// step {step.number}" + (f": {name}" if name else "")
         match step.action:
             case Restart():
                 yield "StopStream,"

@@ -51,10 +51,13 @@ def test_a_key_of_the_json_object_of_a_record_is_replaced_in_it() -> None:
     [
         (ORDER, "whom", r"--mask: .*'whom' of orders: did you mean 'who'\?"),
         ('{"value": "no object"}', "who", "--mask: .*'who' of orders"),
-        ('{"a": 1.5}', "a", r"--mask: orders\.a has the value 1\.5; only texts and whole numbers can be replaced"),
-        ('{"a": true}', "a", r"orders\.a has the value true"),
+        ('{"a": 5012.5}', "a", r"--mask: orders\.a has a fraction; only texts and whole numbers can be replaced"),
+        ('{"a": true}', "a", r"orders\.a has a boolean;"),
+        ('{"a": ["5012.5"]}', "a", r"orders\.a has an array;"),
+        ('{"value": "{\\"a\\": {\\"b\\": 5012.5}}"}', "a", r"orders\.a has an object;"),
     ],
 )
 def test_what_cannot_be_replaced_is_named(line: str, column: str, says: str) -> None:
-    with pytest.raises(WrongUsage, match=says):
+    with pytest.raises(WrongUsage, match=says) as error:
         Mask().rows("orders", [line], [column])
+    assert "5012" not in str(error.value), "the value is secret"

@@ -1,5 +1,6 @@
 """Parts of a suite: the smoke cases, shards for several machines, and the cases that a change affects."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -72,7 +73,8 @@ def repository(tmp_path):
 
 def git(folder, *arguments):
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+    done = subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+    return done.stdout.decode().strip()
 
 
 def commit(folder):
@@ -205,6 +207,45 @@ def test_settings_of_the_project_and_of_git_affect_all_cases(repository, monkeyp
 def test_a_revision_that_names_no_single_commit(repository, revision):
     with pytest.raises(WrongUsage, match="git cannot list the changes"):
         affected_since(revision, cases_of(repository))
+
+
+@pytest.fixture
+def base(repository):
+    """The first commit; the second has another text of a case, which is the only one that is affected."""
+    case = cases_of(repository)[0]
+    case.path.write_text(case.path.read_text() + "# changed\n")
+    commit(repository)
+    return git(repository, "rev-parse", "HEAD~1")
+
+
+@pytest.fixture
+def other(base, repository, tmp_path):
+    """A repository in which nothing has changed since that commit."""
+    shutil.copytree(repository, tmp_path / "other")
+    git(tmp_path / "other", "checkout", "-q", base)
+    return tmp_path / "other"
+
+
+@pytest.mark.parametrize("variables", ["GIT_DIR GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
+def test_variables_of_the_caller_do_not_choose_what_git_compares(base, repository, other, monkeypatch, variables):
+    places = {"GIT_WORK_TREE": other, "GIT_DIR": other / ".git", "GIT_INDEX_FILE": other / ".git" / "index"}
+    for name in variables.split():
+        monkeypatch.setenv(name, str(places.get(name, repository.parent)))
+    assert len(affected_since(base, cases_of(repository))) == 1
+
+
+def test_settings_and_replacements_of_the_repository_do_not_choose_what_git_compares(base, repository, other):
+    git(repository, "config", "core.worktree", str(other))
+    assert len(affected_since(base, cases_of(repository))) == 1
+    git(repository, "replace", base, "HEAD")
+    assert len(affected_since(base, cases_of(repository))) == 1
+
+
+def test_a_folder_in_place_of_the_repository_does_not_let_git_ask_an_outer_one(repository):
+    shutil.move(repository / ".git", repository.parent)
+    (repository / ".git").mkdir()
+    with pytest.raises(WrongUsage, match="git cannot list the changes"):
+        affected_since("HEAD", cases_of(repository))
 
 
 def test_no_repository(tmp_path):

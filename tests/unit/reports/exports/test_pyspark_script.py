@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import re
+
+import pytest
+
 from conformance.core.case import Case
+from conformance.core.observation import Column
 from conformance.language.reader import case_from
 from reports.exports.pyspark_script import pyspark, pyspark_script
+from reports.exports.streamtest_suite import streamtest_suite
 from tests.support.whole_suite import whole_suite
 
+CODE = "PWN()"
 ALL: tuple[Case, ...] = whole_suite().cases
 
 
@@ -34,6 +42,24 @@ def test_it_reads_as_one_would_write_it() -> None:
         in text
     )
     assert text.endswith('query.writeStream.outputMode("update").start()')
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0c", "\x85", "\u2028", r"\u000a"])
+def test_no_text_of_a_case_becomes_code(end: str) -> None:
+    name = f"x{end}{CODE}{end}#"
+    steps = [{"name": name, "add": {"events": [["00:00", 1]]}, "expect": {"rows": [[1]]}}]
+    schema = f"t TIMESTAMP,{end if end.isspace() else ''}n INT"
+    query = [{"from": "events"}, {"select": ["n"]}]
+    about = {"title": f"x{end}{CODE}", "streams": {"events": schema}, "query": query, "steps": steps}
+    script = pyspark_script(case_from(about, "x"))
+    assert script is not None
+    assert "PWN" not in ast.dump(ast.parse(script))
+    of_kafka = {"events": {"schema": schema, "source": "kafka"}}
+    compile(pyspark(case_from({**about, "streams": of_kafka, "steps": [{"idle": {}}]}, "x")), "x", "exec")
+    suite = streamtest_suite(case_from(about, "x"), [Column(name="n", type="int")])
+    # Scala 2.12 reads \u000a as a line end wherever no second backslash stands before it.
+    lines = re.split(r"(?<!\\)\\u000a|[\r\n\f]", suite)
+    assert [line.strip()[:2] for line in lines if CODE in line] == ["te", "//"]
 
 
 def test_what_it_reads_is_what_the_case_reads() -> None:
