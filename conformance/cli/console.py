@@ -172,6 +172,11 @@ class SafeConsole(Console):
         super().print(*objects, **how)
 
 
+def width() -> int:
+    """Return the number of characters of a line of the answer: of the terminal, at least 60, or 100 where there is none."""
+    return max(60, SafeConsole().width) if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+
+
 def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
     """Print a command's answer: lines for people, which are never broken, or the same as a record for programs."""
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,16 @@ import typer
 from rich.text import Text
 
 from conformance.cli import options
-from conformance.cli.console import print_answer
+from conformance.cli.console import print_answer, width
 from conformance.cli.options import OUTPUT, argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
-from conformance.core.wording import counted
-from conformance.judging.comparison import MEANINGS
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
 from reports.analysis.change import changes
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
-from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
+from reports.analysis.gate import DRAFT, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.matrix import Matrix
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
@@ -32,21 +30,7 @@ from reports.results.lookup import find_both
 from reports.results.published import left_out, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference
-from reports.results.status import MARKS, final_style
-from reports.terminal.upgrades import group_lines
-
-MOST_LINES = 10
-"""A longer answer is printed in short, in about so many lines."""
-_FEW_REASONS = 2
-
-STYLES = {
-    "fails": "bold red",
-    "fixed": "bold red",
-    "accepted": "green",
-    "known": "dim",
-    "tolerated": "dim",
-    "unrelated": "dim",
-}
+from reports.terminal.gate import lines
 
 
 def gate(
@@ -110,101 +94,17 @@ def gate(
         left_out=left_out(read) if not results else (),
         require_tried=require_tried,
     )
-    lines = [*_lines(answer)]
-    if verbose:
-        rows = (row for tally in _tallies(answer) for row in tally.rows())
-        lines[-1:] = [*(Text(f"{'  ' * depth}{row.count} {row.name}") for depth, row in rows), lines[-1]]
-    elif len(lines) > MOST_LINES:
-        lines = [*_short_lines(answer)]
+    titles = {case.id: case.title for case in known.values()}
     vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
-    print_answer([*vendors, *lines], _record(answer, [*runtimes.values()]), as_json=as_json)
+    rows = () if as_json else lines(answer, titles, vendors, verbose=verbose, width=width())
+    print_answer(rows, _record(answer, [*runtimes.values()]), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
 
 
-def _lines(answer: Gate) -> Iterator[Text]:
-    for meaning, heading in MEANINGS.items():
-        related = (ruling for ruling in answer.rulings if ruling.passing != "unrelated")
-        rulings = [ruling for ruling in related if ruling.change.meaning == meaning]
-        rulings.sort(key=lambda ruling: ruling.passing != "fails")
-        if rulings:
-            yield Text(f"{heading.glyph} {heading.title}", style="bold")
-        for ruling in rulings:
-            yield from _change(ruling)
-    if groups := answer.checkpoints.located_groups:
-        yield Text(f"⟳ Will my checkpoints resume? {answer.checkpoints.summary()}", style="bold")
-        yield from (line for located in groups for line in group_lines(*located))
-    if answer.bugs:
-        yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
-    for standing in answer.bugs:
-        text = f"  {standing.bug}: {standing.because}{standing.bug.ticket}"
-        yield Text.assemble("  ", (standing.cases[0], "bold"), text)
-        yield from _workaround(standing.bug)
-    for silent in answer.compared.missing:
-        yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
-    yield from _last_lines(answer)
-
-
-def _short_lines(answer: Gate) -> Iterator[Text]:
-    """The first failing changes of rows by reason, the most frequent answer to a checkpoint, and the number of all that is left out."""
-    of_rows = [ruling for ruling in answer.failing if ruling.change.of_rows]
-    shown = 0
-    for meaning, heading in MEANINGS.items():
-        by_reason = {ruling.change.reasons: ruling for ruling in reversed(of_rows) if ruling.change.meaning == meaning}
-        for ruling in [*reversed(by_reason.values())][:_FEW_REASONS]:
-            shown += 1
-            yield _on_one_line(Text(heading.glyph), *_change(ruling))
-    if others := len(answer.rulings) - shown:
-        rows = f", {len(of_rows) - shown} of them of rows" if len(of_rows) > shown else ""
-        yield Text(f"  {counted(others, 'other change')}{rows}; --verbose lists all")
-    if groups := answer.checkpoints.located_groups:
-        yield _on_one_line(Text("⟳"), *group_lines(*groups[0]))
-    if answer.bugs:
-        names = ", ".join(f"{bug.cases[0]}{bug.bug.ticket}" for bug in answer.bugs)
-        yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions: {names}")
-    yield from _last_lines(answer)
-
-
 def _tallies(answer: Gate) -> list[TallyRow]:
     return [tally_of_cases(answer.compared, answer.rulings, answer.left_out), tally_of_checkpoints(answer.checkpoints)]
-
-
-def _on_one_line(*lines: Text) -> Text:
-    return Text(" ").join(Text(line.plain.strip()) for line in lines)
-
-
-def _last_lines(answer: Gate) -> Iterator[Text]:
-    for entry in answer.stale:
-        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
-    if answer.left_out:
-        before, other = answer.compared.before.spark, answer.compared.after.spark
-        yield Text(
-            f"{counted(len(answer.left_out), 'case')} left out: no published answer of {before} or {other} to them as they are now; to "
-            f"compare them as well, run conformance run --all --spark {before} --spark {other} and pass its results",
-            style="yellow",
-        )
-    yield Text(answer.summary(), style=final_style(answer.exit_code))
-
-
-def _change(ruling: Ruling) -> Iterator[Text]:
-    change = ruling.change
-    because = f": {ruling.because}" if ruling.because else ""
-    passing = f"[{WORDS[ruling.word]}{because}]", STYLES[ruling.word]
-    needs = f" ({ruling.condition})" if ruling.condition.kind != "default settings" else ""
-    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing, needs)
-    for reason in change.reasons:
-        known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
-        yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{reason.ticket}")
-        if reason.bug is not None:
-            yield from _workaround(reason.bug)
-    if not change.reasons:
-        yield Text(f"      no case gives a reason; {change.where}", style="yellow")
-
-
-def _workaround(bug: KnownBug) -> Iterator[Text]:
-    if bug.workaround is not None:
-        yield Text(f"      workaround: {bug.workaround}")
 
 
 def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:

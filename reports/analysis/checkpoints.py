@@ -142,9 +142,12 @@ class Checkpoints:
         cells = tuple(cell for cell in self.cells if concerns(cell.case))
         return replace(self, cells=cells, documented=tuple(known for known in self.documented if concerns(known.case)))
 
-    def summary(self) -> str:
-        """Return ``of 57 tried checkpoints, 24 are refused; 5 not run``, after the pair that was tried if it is another one."""
-        parts = [self._outcomes()]
+    def summary(self, *, conditions: bool = True) -> str:
+        """Return ``of 57 tried checkpoints, 24 are refused; 5 not run``, after the pair that was tried if it is another one.
+
+        ``conditions``: whether to count what is refused, or resumes with other results, by condition.
+        """
+        parts = [self._outcomes(conditions=conditions)]
         if self.ran is None:
             lines = dict.fromkeys(end.line or end.title for end in (self.before, self.after))
             parts = [
@@ -159,7 +162,7 @@ class Checkpoints:
             parts.append(f"without a run, {counted(count, 'case')} {verb} a refusal or other results for {self.pair}")
         return "; ".join(parts)
 
-    def _outcomes(self) -> str:
+    def _outcomes(self, *, conditions: bool) -> str:
         words: tuple[tuple[tuple[Colour, ...], str, str], ...] = (
             (("refused", "unsupported"), "is refused", "are refused"),
             (("differs", "bug"), "resumes with other results", "resume with other results"),
@@ -167,7 +170,7 @@ class Checkpoints:
             (("broken",), "has no answer", "have no answer"),
         )
         parts = [
-            f"{count} {single if count == 1 else several}{self._details(colours)}"
+            f"{count} {single if count == 1 else several}{self._details(colours) if conditions else ''}"
             for colours, single, several in words
             if (count := self.count(*colours))
         ]

@@ -18,12 +18,13 @@ from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.wording import counted
 from conformance.judging.comparison import MEANINGS
 from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
-from conformance.suite.conditions import UNKNOWN, Condition, by_condition
+from conformance.suite.conditions import UNKNOWN, Condition, counts
 from conformance.suite.features import relevance
 from reports.analysis.change import NOTHING_COMPARED, Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, by_pair, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug
+from reports.results.checkpoint_status import OUTCOMES, mark_of
 from reports.results.lookup import find, find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
@@ -199,33 +200,65 @@ class Gate:
             filter(None, (cells, f"{counted(left_out, 'case')} left out" if left_out else "", self.checkpoints.untried))
         )
 
-    def summary(self) -> str:
-        """Return one sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
-        pair = f"{self.compared.before.title} → {self.compared.after.title}"
-        counts = Counter(ruling.word for ruling in self.rulings)
+    @property
+    def pair(self) -> str:
+        return f"{self.compared.before.title} → {self.compared.after.title}"
+
+    @property
+    def untried(self) -> str:
+        """What was not tried, and what could not be: ``16 checkpoints, 64 cases that only one version could run``; or ``nothing``."""
+        one = len(self.compared.one_sided)
+        parts = (*self.not_tried, f"{counted(one, 'case')} that only one version could run" if one else "")
+        return ", ".join(filter(None, parts)) or "nothing"
+
+    @property
+    def bugs_of_both(self) -> str:
+        wrong = f", {counted(count, 'case')} wrong on both" if (count := len(self.compared.wrong_on_both)) else ""
+        return f"{counted(len(self.bugs), 'known bug')} in both{wrong}"
+
+    def headline(self) -> str:
+        """Return ``3.5.9 → 4.3.0: 89 of 427 checkpoints are refused, a setting helps 85; with default settings 4 of …``."""
+        known, compared = self.checkpoints, self.compared.compared
+        groups = [
+            group for group in known.groups if mark_of(group.status, group.outcome).glyph == OUTCOMES["refused"].glyph
+        ]
+        refused = sum(group.count for group in groups)
+        helped = sum(group.count for group in groups if group.entry is not None and group.entry.proven_workaround)
+        other = sum(group.count for group in known.groups if group.outcome == "other rows")
+        is_refused = f"{'is' if refused == 1 else 'are'} refused"
+        parts = [f"{refused or 'none'} of {counted(known.tried, 'checkpoint')} {is_refused}"]
+        parts += [f"a setting helps {helped}"] if helped else []
+        parts += [f"{other} resumed with other rows"] if other else []
+        handed = ", ".join(parts) if known.tried else "no checkpoint was tried"
+        handed += f" ({known.answered_by} ran)" if known.answered_by and known.tried else ""
+        if not compared:
+            return f"{self.pair}: {handed}; {NOTHING_COMPARED}."
+        conditions = [one.condition for one in self.rulings if one.passing != "unrelated" and one.change.of_rows]
+        by_kind = counts(conditions)
+        met = by_kind["default settings"] if conditions and "unknown" not in by_kind else len(conditions)
+        where = "with default settings " if met != len(conditions) else ""
+        verb = "changes rows or fails" if met < 2 else "change rows or fail"
+        rows = f"{where}{met or 'none'} of {counted(compared, 'case')} {verb}"
+        rows += f", {len(conditions) - met} more with a setting, RocksDB or damage" if met != len(conditions) else ""
+        return f"{self.pair}: {handed}; {rows}."
+
+    def verdict(self) -> str:
+        """Return ``exit 1: 12 changes: 2 fail the gate, 10 accepted``."""
+        ruled = Counter(ruling.word for ruling in self.rulings)
         words = {
             **WORDS,
-            "fails": f"fail{'s' * (counts['fails'] == 1)} the gate",
-            "fixed": f"fix{'es' * (counts['fixed'] == 1)} a known bug and must be accepted",
+            "fails": f"fail{'s' * (ruled['fails'] == 1)} the gate",
+            "fixed": f"fix{'es' * (ruled['fixed'] == 1)} a known bug and must be accepted",
+            "tolerated": "below --fail-on",
         }
-        parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        related = (ruling for ruling in self.rulings if ruling.passing != "unrelated")
-        of_rows = [ruling.condition for ruling in related if ruling.change.of_rows]
-        verb = "changes rows or fails" if len(of_rows) == 1 else "change rows or fail"
-        compared = self.compared.compared
-        changed = [f"{len(of_rows)} {verb}: {by_condition(of_rows)}"] if of_rows else []
-        changed += [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "no change"]
-        summary = [f"{counted(compared, 'case')} compared, {'; '.join(changed)}" if compared else NOTHING_COMPARED]
-        summary += [counted(len(self.stale), "stale acceptance")] if self.stale else []
-        on_both = f", {counted(wrong, 'case')} wrong on both" if (wrong := len(self.compared.wrong_on_both)) else ""
-        summary += [f"{counted(len(self.bugs), 'known bug')} in both{on_both}"] if self.bugs else []
-        summary += [f"checkpoints: {self.checkpoints.summary()}"]
+        parts = [f"{ruled[passing]} {word}" for passing, word in words.items() if ruled[passing]]
+        said = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "no change"]
+        said = said if self.compared.compared else [NOTHING_COMPARED]
+        said += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         concerned = counted(self.concerned, "compared case") if self.concerned else "no compared case"
-        summary += [f"{concerned} related to --uses"] if self.uses else []
-        one = len(self.compared.one_sided)
-        not_tried = (*self.not_tried, f"{counted(one, 'case')} that only one version could run" if one else "")
-        summary += [f"not tried: {', '.join(filter(None, not_tried)) or 'nothing'}"]
-        return f"{pair}: {'; '.join(summary)}."
+        said += [f"{concerned} related to --uses"] if self.uses else []
+        said += [f"no answer: {', '.join(self.not_tried)}"] if self.exit_code == 3 and self.not_tried else []
+        return f"exit {self.exit_code}: {'; '.join(said)}"
 
 
 def gate(

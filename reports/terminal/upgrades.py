@@ -105,10 +105,10 @@ def _by_pair(cells: Sequence[Cell]) -> Iterator[Text]:
             yield from group_lines(group)
 
 
-def group_lines(group: CheckpointGroup, where: str = "") -> Iterator[Text]:
+def group_lines(group: CheckpointGroup, where: str = "", *, cases: bool = True) -> Iterator[Text]:
     """Yield how many checkpoints had the same answer, why, some of their cases, and how to go on.
 
-    ``where``: between which versions that was, if not between those that were asked about.
+    ``where``: between which versions that was, if not between those that were asked about; ``cases``: whether to name the cases.
     """
     mark, entry = mark_of(group.status, group.outcome), group.entry
     error = f" with {group.error}" if group.error else ""
@@ -118,9 +118,10 @@ def group_lines(group: CheckpointGroup, where: str = "") -> Iterator[Text]:
     yield Text(
         f"{INDENT}{mark.glyph} {count} {mark.word}{error}{f', {where}' if where else ''}{because}", style=mark.style
     )
-    yield Text(f"{INDENT * 3}{first_of(tuple(group.cases), 3)}")
+    if cases:
+        yield Text(f"{INDENT * 3}{first_of(tuple(group.cases), 3)}")
     if entry is not None and entry.proven_workaround:
-        yield Text(f"{INDENT * 3}workaround: {entry.proven_workaround}, tried on each of them: same rows")
+        yield Text(f"{INDENT * 2}same rows on each with {entry.proven_workaround}")
 
 
 def _by_version(name: str) -> SparkVersion:

@@ -134,7 +134,7 @@ def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch, capsys
     out, err = capsys.readouterr()
     assert stopped.value.code == 1, out + err
     assert out == shown + "\n"
-    assert len(out.splitlines()) <= 10
+    assert len(out.splitlines()) <= 24
 
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

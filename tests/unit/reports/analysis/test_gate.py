@@ -20,6 +20,7 @@ from reports.analysis.gate import gate as decide
 from reports.analysis.matrix import Matrix
 from reports.results.published import published
 from reports.results.reading import Results
+from reports.terminal.gate import MOST_ROWS, lines
 from tests.support import cells as a
 from tests.support.observations import case, differs
 from tests.support.runs import forged
@@ -48,21 +49,27 @@ def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 
 
 PAIR = ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-UNTRIED = (
-    "checkpoints: 3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3; not tried: every checkpoint"
-)
+UNTRIED = "3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3"
+
+
+def calm(verdict: str = "no change", *, exit_code: int = 0, bugs: str = "") -> str:
+    """Return the whole answer about one case without a change."""
+    return (
+        "● passes: 3.5.9 → 4.3.0: no checkpoint was tried; none of 1 case changes rows or fails.\n"
+        f"CHECKPOINTS  {UNTRIED}\n{bugs}NOT TRIED  every checkpoint\nexit {exit_code}: {verdict}\n"
+    )
 
 
 def test_a_change_fails_and_is_told_with_its_reason(capsys) -> None:
     code, out = gate(capsys, *PAIR)
     assert code == 1
-    assert "f/rows  1 more row than before, 1 fewer dropped as late  [fails the gate]" in out
+    assert "✗ f/rows: 1 more row than before, 1 fewer dropped as late  [fails the gate]" in out
     assert "3.5.9: it was late (SPARK-1)" in out
     assert "no case gives a reason; step 1, micro-batch 1: state [1] | [7]" in out
-    assert out.strip().endswith(
-        "3.5.9 → 4.3.0: 3 cases compared, 1 changes rows or fails: 1 whose case is not at hand; "
-        f"2 changes: 2 fail the gate; {UNTRIED}."
-    )
+    first, *_, last = out.splitlines()
+    assert first == "✗ fails: 3.5.9 → 4.3.0: no checkpoint was tried; 1 of 3 cases changes rows or fails."
+    assert "ROWS  of 3 cases compared, 1 changes rows or fails\n  1 whose case is not at hand\n" in out
+    assert last == "exit 1: 2 changes: 2 fail the gate"
 
 
 def test_each_change_says_under_which_condition_a_job_meets_it(tmp_path) -> None:
@@ -76,13 +83,15 @@ def test_each_change_says_under_which_condition_a_job_meets_it(tmp_path) -> None
     assert [ruling.condition.kind for ruling in answer.rulings] == ["setting", "unknown"], (
         "another text of the case says nothing"
     )
-    assert "2 change rows or fail: 1 only with a setting, 1 whose case is not at hand; 2 changes" in answer.summary()
+    out = "\n".join(line.plain for line in lines(answer, {}, verbose=True, width=100))
+    assert "  1 only with a setting\n    ✗ f/a: " in out
+    assert "  1 whose case is not at hand\n    ✗ f/b: " in out
 
 
 def test_nothing_changes(capsys, tmp_path) -> None:
     a.results(tmp_path / "calm.jsonl", {"f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
     code, out = gate(capsys, "calm.jsonl", "--from", "3.5", "--to", "4.3")
-    assert (code, out.strip()) == (0, f"3.5.9 → 4.3.0: 1 case compared, no change; {UNTRIED}.")
+    assert (code, out) == (0, calm())
 
 
 @pytest.mark.parametrize(("fail_on", "failing"), [("any", 2), ("running", 2), ("documented", 2), ("guaranteed", 1)])
@@ -124,27 +133,28 @@ class TestKnownBugs:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (self.ALL,)})
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 0
-        assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
-        assert out.strip().endswith(f"no change; 1 known bug in both, 1 case wrong on both; {UNTRIED}.")
+        assert "BUGS  1 known bug in both, 1 case wrong on both\n" in out
+        assert "  ▲ known bug, not fixed in any release: it is lost (SPARK-2)  f/a\n" in out
+        assert out.endswith("exit 0: no change\n")
 
     def test_a_change_that_fixes_one_fails_in_other_words_than_lost_rows(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 1
         assert "[must be accepted: a known bug is fixed]" in out
-        assert "1 change: 1 fixes a known bug and must be accepted; " in out
+        assert out.endswith("exit 1: 1 change: 1 fixes a known bug and must be accepted\n")
         _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
         assert [(one["passing"], one["fixes_a_bug"]) for one in json.loads(out)["changes"]] == [("fails", True)]
 
     def test_a_long_answer_is_short_unless_all_is_asked_for(self, capsys, tmp_path) -> None:
-        answers = {f"f/{number}": {"3.5.9": a.CALM, "4.3.0": a.LOST} for number in range(6)}
+        answers = {f"f/{number}": {"3.5.9": a.CALM, "4.3.0": a.LOST} for number in range(30)}
         a.results(tmp_path / "many.jsonl", answers)
         _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-        assert out.splitlines()[0].startswith("✗ f/0  1 of 2 rows is no longer emitted")
-        assert out.splitlines()[1] == "  5 other changes, 5 of them of rows; --verbose lists all"
-        assert len(out.splitlines()) == 3
+        assert "    ✗ f/0: 1 of 2 rows is no longer emitted" in out
+        assert "    26 more; --verbose lists all\n" in out
+        assert len(out.splitlines()) <= MOST_ROWS
         _, out = gate(capsys, "many.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--verbose")
-        assert all(f"  f/{number}  1 of 2 rows" in out for number in range(6))
+        assert all(f" f/{number}: 1 of 2 rows" in out for number in range(30))
 
     def test_it_is_one_bug_whichever_cases_show_it(self, capsys, tmp_path) -> None:
         later = self.ENTRY.model_copy(update={"spark": VersionRange.parse(">=4")})
@@ -163,13 +173,13 @@ class TestKnownBugs:
         entry = self.ALL.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-        assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
+        assert "▲ known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)  f/a" in out
 
     def test_a_documented_difference_that_both_have_is_not_a_bug(self, capsys, tmp_path) -> None:
         entry = differs(">=3", because="it is late", link="SPARK-1", steps=a.ONLY_FIRST)
         a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
-        assert (code, out.strip()) == (0, f"3.5.9 → 4.3.0: 1 case compared, no change; {UNTRIED}.")
+        assert (code, out) == (0, calm())
 
 
 class TestAccepting:
@@ -184,7 +194,7 @@ class TestAccepting:
         code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
         assert code == 0
         assert "[accepted: we keep a day of slack]" in out
-        assert out.strip().endswith(f"2 changes: 2 accepted; {UNTRIED}.")
+        assert out.endswith("exit 0: 2 changes: 2 accepted\n")
 
     def test_another_kind_of_change_is_not_what_was_accepted(self, capsys) -> None:
         self.write("accepted:\n  - {case: f/rows, change: timing, because: later is fine}\n")
@@ -322,8 +332,8 @@ class TestBaseline:
         a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
         code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
         assert code == 1
-        assert "f/rows  1 more row than before, 1 fewer dropped as late  [in the baseline]" in out
-        assert out.strip().endswith(f"2 changes: 1 fails the gate, 1 in the baseline; {UNTRIED}.")
+        assert "f/rows: 1 more row than before, 1 fewer dropped as late  [in the baseline]" in out
+        assert out.endswith("exit 1: 2 changes: 1 fails the gate, 1 in the baseline\n")
 
     def test_the_same_passes(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--baseline", "results.jsonl")[0] == 0
@@ -342,12 +352,12 @@ class TestBaseline:
             lines.append(record)
         (tmp_path / "edited.jsonl").write_text(forged(lines))
         code, out = gate(capsys, *PAIR, "--baseline", "edited.jsonl")
-        assert (code, "2 changes: 1 fails the gate, 1 in the baseline; " in out) == (1, True)
+        assert (code, out.endswith("2 changes: 1 fails the gate, 1 in the baseline\n")) == (1, True)
 
     def test_one_answer_that_changed_since_is_enough(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "old.jsonl", {**ANSWERS, "f/rows": {"3.5.9": a.LOST, "4.3.0": a.FULLER}})
         code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
-        assert (code, "f/rows  1 more row than before, 1 fewer dropped as late  [fails the gate]" in out) == (1, True)
+        assert (code, "f/rows: 1 more row than before, 1 fewer dropped as late  [fails the gate]" in out) == (1, True)
 
 
 class TestExitCodes:
@@ -358,10 +368,7 @@ class TestExitCodes:
         open_ = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
         found = self.of(tmp_path, open_)
         assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
-        assert found.summary() == (
-            "3.5.9 → 4.3.0: 1 case compared, no change; checkpoints: 3.5.9 → 4.3.0 was not run, nor any other pair of the lines "
-            "3.5 and 4.3; not tried: 1 cell without a result, every checkpoint."
-        )
+        assert found.verdict() == "exit 3: no change; no answer: 1 cell without a result, every checkpoint"
 
     def test_a_change_is_certain_even_if_something_is_missing(self, tmp_path) -> None:
         both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
@@ -374,7 +381,7 @@ class TestExitCodes:
         assert self.of(tmp_path, calm).exit_code == 0
         found = self.of(tmp_path, calm, accepted=[Acceptance(Path("a"), 1, "slack", case="f/b")])
         assert found.exit_code == 1
-        assert found.summary() == f"3.5.9 → 4.3.0: 1 case compared, no change; 1 stale acceptance; {UNTRIED}."
+        assert found.verdict() == "exit 1: no change; 1 stale acceptance"
 
 
 class TestNotTried:
@@ -384,25 +391,25 @@ class TestNotTried:
         handed = tuple(a.handoff_cell(f"f/{number}", one) for number, one in enumerate(met))
         results = replace(a.results(tmp_path / "x.jsonl", answers), upgrades=handed)
         found = decide(results, "3.5.9", "4.3.0", **options)
-        return found.exit_code, found.summary().partition("; not tried: ")[2]
+        return found.exit_code, found.untried
 
     @pytest.mark.parametrize(
         ("answers", "met", "left_out", "code", "said"),
         [
-            (CALM, ["resumed", "not-applicable"], [], 0, "nothing."),
-            (CALM, ["not-applicable"], [], 0, "nothing."),
-            (CALM, ["resumed", "not-run", "broken"], [], 3, "2 checkpoints."),
-            (CALM, [], [], 3, "every checkpoint."),
-            (CALM, ["resumed"], ["f/new"], 3, "1 case left out."),
-            ({**CALM, "f/b": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}}, ["resumed"], [], 3, "1 cell without a result."),
+            (CALM, ["resumed", "not-applicable"], [], 0, "nothing"),
+            (CALM, ["not-applicable"], [], 0, "nothing"),
+            (CALM, ["resumed", "not-run", "broken"], [], 3, "2 checkpoints"),
+            (CALM, [], [], 3, "every checkpoint"),
+            (CALM, ["resumed"], ["f/new"], 3, "1 case left out"),
+            ({**CALM, "f/b": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}}, ["resumed"], [], 3, "1 cell without a result"),
             (
                 {**CALM, "f/b": {"3.5.9": a.OUTSIDE, "4.3.0": a.CALM}},
                 ["resumed"],
                 [],
                 0,
-                "1 case that only one version could run.",
+                "1 case that only one version could run",
             ),
-            ({**CALM, "f/b": {"3.5.9": a.OUTSIDE, "4.3.0": a.OUTSIDE}}, ["resumed"], [], 0, "nothing."),
+            ({**CALM, "f/b": {"3.5.9": a.OUTSIDE, "4.3.0": a.OUTSIDE}}, ["resumed"], [], 0, "nothing"),
         ],
     )
     def test_the_verdict_says_it_and_may_fail_because_of_it(self, tmp_path, answers, met, left_out, code, said) -> None:
@@ -416,8 +423,9 @@ class TestNotTried:
     def test_nothing_compared_is_no_equality(self, tmp_path, other) -> None:
         found = decide(a.results(tmp_path / "x.jsonl", {"f/a": {"3.5.9": a.CALM, "4.3.0": other}}), "3.5.9", "4.3.0")
         assert found.exit_code == 3
-        assert "4.3.0: nothing compared, as no case has a result on both versions; " in found.summary()
-        assert "no change" not in found.summary()
+        for said in (found.headline(), found.verdict()):
+            assert "nothing compared, as no case has a result on both versions" in said
+            assert "no change" not in said
 
     def test_no_case_related_to_the_query_is_no_equality(self, tmp_path) -> None:
         code, _ = self.of(tmp_path, uses=frozenset(["SQL"]), needs={"f/a": ("union",)})
@@ -427,10 +435,11 @@ class TestNotTried:
         code, out = gate(capsys, *PAIR, "--require-tried", "--json")
         said = json.loads(out)
         assert (code, said["not_tried"], said["on_one_version"]) == (1, ["every checkpoint"], [])
-        assert said["checkpoints_summary"] == UNTRIED.removeprefix("checkpoints: ").partition(";")[0]
+        assert said["checkpoints_summary"] == UNTRIED
 
     def test_of_a_patch_release_the_checkpoints_of_its_line_are_shown_and_named(self, capsys) -> None:
         _, out = gate(capsys, "--from", "3.5.3", "--to", "4.3.0", "--verbose")
+        out = " ".join(out.split())
         assert "3.5.3 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: of " in out
         assert re.search(r"STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE, 3\.5\.9 → 4\.3\.0: ", out)
         assert ", not run for 3.5.3 → 4.3.0: " in out
@@ -519,3 +528,14 @@ def test_no_case_is_read_of_which_nothing_is_needed(capsys, monkeypatch, tmp_pat
     monkeypatch.setattr(discovery, "read_any", lambda file, *rest: files.append(file.name) or read_any(file, *rest))
     gate(capsys, *PAIR, "--cases", "mine", *more)
     assert sorted(files) == ["rows.yaml", *(["same.yaml"] if more not in ((), ("--json",)) else [])]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+@pytest.mark.parametrize("pair", [("3.5.9", "4.3.0"), ("3.3.4", "4.0.5"), ("3.0.3", "3.1.3"), ("4.2.1", "4.3.0")])
+def test_the_answer_has_the_width_of_the_terminal(capsys, monkeypatch, pair, width) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out = gate(capsys, "--from", pair[0], "--to", pair[1])
+    assert all(len(line) <= width for line in out.splitlines())
+    assert width < 100 or len(out.splitlines()) <= MOST_ROWS
+    assert " → ".join(pair) in out.splitlines()[0]
+    assert out.splitlines()[-1].startswith("exit ") or width < 100

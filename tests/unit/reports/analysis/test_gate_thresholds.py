@@ -76,16 +76,16 @@ class TestUses:
     def test_changes_of_cases_that_use_something_else_pass(self, capsys) -> None:
         code, out = gate(capsys, *self.PAIR, "--uses", "window-aggregation,dedup", "--uses", "update")
         assert code == 1
-        assert "window  1 more row than before" in out
-        assert "plain  " not in out
+        assert "window: 1 more row than before" in out
+        assert "plain: " not in out
 
     def test_a_case_of_which_nothing_is_known_may_use_anything(self, capsys) -> None:
         code, out = gate(capsys, *self.PAIR, "--uses", "outer-join,update")
         assert code == 1
-        assert "unknown  1 more row than before, 1 fewer dropped as late  [fails the gate]" in out
+        assert "unknown: 1 more row than before, 1 fewer dropped as late  [fails the gate]" in out
         verdict = out.splitlines()[-1]
         assert "3 changes: 1 fails the gate, 2 unrelated to --uses; " in verdict
-        assert "; 1 compared case related to --uses; " in verdict
+        assert "; 1 compared case related to --uses" in verdict
 
     def test_an_unknown_feature_is_wrong_usage(self, capsys) -> None:
         code, out = gate(capsys, *self.PAIR, "--uses", "outer-jion")

@@ -1,0 +1,225 @@
+"""Prints the answer of the gate: what changes in a sentence, then checkpoints, rows, bugs, what was not tried, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.core.wording import counted
+from conformance.judging.comparison import MEANINGS
+from conformance.judging.finding import INDENT
+from conformance.suite.conditions import KINDS
+from reports.analysis.gate import WORDS, Gate, Ruling
+from reports.analysis.tally import tally_of_cases, tally_of_checkpoints
+from reports.results.known_bug import KnownBug
+from reports.results.status import MARKS, final_style
+from reports.terminal.upgrades import group_lines
+
+MOST_ROWS = 24
+"""The rows of a terminal that the answer takes, unless everything is asked for."""
+PASSING_STYLES = {
+    "fails": "bold red",
+    "fixed": "bold red",
+    "accepted": "green",
+    "known": "dim",
+    "tolerated": "dim",
+    "unrelated": "dim",
+}
+_VERDICTS = {0: "● passes", 1: "✗ fails", 3: "? no answer"}
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """How much of an answer is shown."""
+
+    most: int | None = None
+    """The number of changes that any job can meet, by default settings; None for all."""
+    others: int | None = None
+    """The number of changes under each other condition, and of reasons for what becomes of checkpoints."""
+    reasons: bool = True
+    """Whether each change comes with its reasons and workarounds."""
+
+
+_SHORTER = (
+    *(_Detail(most, most) for most in (10, 4, 2)),
+    *(_Detail(4, others, reasons=False) for others in (2, 1)),
+    *(_Detail(most, 0, reasons=False) for most in (4, 3, 2, 1)),
+)
+
+
+def lines(
+    answer: Gate, titles: Mapping[str, str], notes: Iterable[Text] = (), *, verbose: bool, width: int
+) -> list[Text]:
+    """Return the answer, no line longer than ``width`` characters; as much of it as fits ``MOST_ROWS``, unless ``verbose``.
+
+    ``titles``: maps the id of a case to its title, where that is at hand; ``notes``: what to say before the verdict.
+    """
+    notes = [*notes]
+    shown: list[Text] = []
+    for detail in (_Detail(),) if verbose else _SHORTER:
+        *about, verdict = _lines(answer, titles, detail)
+        shown = [row for line in (*about, *notes, verdict) for row in wrapped(line, width)]
+        if len(shown) <= MOST_ROWS:
+            break
+    return shown
+
+
+def wrapped(line: Text, width: int) -> list[Text]:
+    """Break a line into rows; those after the first are indented by two characters more than it."""
+    if line.cell_len <= width:
+        return [line]
+    start = len(line.plain) - len(line.plain.lstrip())
+    rows = line[start:].wrap(Console(width=width), max(width - start - len(INDENT), 1))
+    for row in rows:
+        row.rstrip()
+    return [Text(" " * start + INDENT * (number > 0)).append_text(row) for number, row in enumerate(rows)]
+
+
+def _lines(answer: Gate, titles: Mapping[str, str], detail: _Detail) -> Iterator[Text]:
+    style, related = final_style(answer.exit_code), [one for one in answer.rulings if one.passing != "unrelated"]
+    yield Text(f"{_VERDICTS[answer.exit_code]}: {answer.headline()}", style=style)
+    yield from _checkpoints(answer, detail)
+    yield from _rows(answer, [ruling for ruling in related if ruling.change.of_rows], titles, detail)
+    if others := [ruling for ruling in related if not ruling.change.of_rows]:
+        failing = f", {count} of them failing the gate" if (count := _failing(others)) else ""
+        yield _heading("OTHER", f"{counted(len(others), 'change')} of what Spark accepts or reports{failing}")
+        yield from _changes(others, titles, detail, detail.others)
+    yield from _bugs(answer, detail)
+    if detail.most is None:
+        tallies = (
+            tally_of_cases(answer.compared, answer.rulings, answer.left_out),
+            tally_of_checkpoints(answer.checkpoints),
+        )
+        yield from (Text(f"{INDENT * depth}{row.count} {row.name}") for tally in tallies for depth, row in tally.rows())
+    yield from _your_query(answer)
+    yield from _not_tried(answer, detail)
+    for entry in answer.stale:
+        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
+    yield Text(answer.verdict(), style=style)
+
+
+def _heading(name: str, text: str) -> Text:
+    return Text.assemble((name, "bold"), f"  {text}")
+
+
+def _checkpoints(answer: Gate, detail: _Detail) -> Iterator[Text]:
+    yield _heading("CHECKPOINTS", answer.checkpoints.summary(conditions=detail.reasons))
+    groups = answer.checkpoints.located_groups
+    most = detail.others if detail.others is None else max(1, detail.others)
+    for group, where in groups[:most]:
+        yield from group_lines(group, where, cases=detail.most is None)
+    if hidden := groups[most:] if most is not None else []:
+        checkpoints = counted(sum(group.count for group, _ in hidden), "checkpoint")
+        yield Text(
+            f"{INDENT}{checkpoints} for {counted(len(hidden), 'other reason')}; --verbose lists them", style="dim"
+        )
+
+
+def _rows(answer: Gate, rulings: Sequence[Ruling], titles: Mapping[str, str], detail: _Detail) -> Iterator[Text]:
+    """Yield the changes of rows by condition: what any job can meet first."""
+    if not rulings:
+        return
+    verb = "changes rows or fails" if len(rulings) == 1 else "change rows or fail"
+    yield _heading("ROWS", f"of {counted(answer.compared.compared, 'case')} compared, {len(rulings)} {verb}")
+    rest = list[str]()
+    for kind, words in KINDS.items():
+        own = [ruling for ruling in rulings if ruling.condition.kind == kind]
+        most = detail.most if kind in ("default settings", "unknown") else detail.others
+        if own and most == 0:
+            rest.append(f"{len(own)} {words}")
+        elif own:
+            yield Text(f"{INDENT}{len(own)} {words}")
+            yield from _changes(own, titles, detail, most)
+    if rest:
+        yield Text(f"{INDENT}{', '.join(rest)}; --verbose lists them")
+
+
+def _changes(rulings: Sequence[Ruling], titles: Mapping[str, str], detail: _Detail, most: int | None) -> Iterator[Text]:
+    meanings, order = [*MEANINGS], [*PASSING_STYLES]
+    rulings = sorted(rulings, key=lambda one: (order.index(one.word), meanings.index(one.change.meaning)))
+    for ruling in rulings[:most]:
+        yield from _change(ruling, titles, detail)
+    if most and len(rulings) > most:
+        yield Text(f"{INDENT * 2}{len(rulings) - most} more; --verbose lists all", style="dim")
+
+
+def _failing(rulings: Iterable[Ruling]) -> int:
+    return sum(ruling.passing == "fails" for ruling in rulings)
+
+
+def _change(ruling: Ruling, titles: Mapping[str, str], detail: _Detail) -> Iterator[Text]:
+    change = ruling.change
+    because = f": {ruling.because}" if ruling.because else ""
+    said = f"  [{WORDS[ruling.word]}{because}]"
+    if not detail.reasons and ruling.passing == "fails":
+        said = "  [a known bug is fixed]" if ruling.word == "fixed" else ""
+    passing = said, PASSING_STYLES[ruling.word]
+    titled = titles.get(change.case, change.case)
+    tickets = "" if detail.reasons else "".join(dict.fromkeys(reason.ticket for reason in change.reasons))
+    name = ("" if titled == change.case else f"  {change.case}", "dim")
+    glyph = MEANINGS[change.meaning].glyph
+    yield Text.assemble(INDENT * 2, f"{glyph} {titled}: ", (change.what, "bold"), tickets, passing, name)
+    if not detail.reasons:
+        return
+    if ruling.condition.needs:
+        yield Text(f"{INDENT * 4}{ruling.condition}")
+    for reason in change.reasons:
+        known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
+        yield Text.assemble(f"{INDENT * 4}{reason.spark}: ", known, f"{reason.text}{reason.ticket}")
+        if reason.bug is not None:
+            yield from _workaround(reason.bug)
+    if not change.reasons:
+        yield Text(f"{INDENT * 4}no case gives a reason; {change.where}", style="yellow")
+
+
+def _workaround(bug: KnownBug) -> Iterator[Text]:
+    if bug.workaround is not None:
+        yield Text(f"{INDENT * 4}workaround: {bug.workaround}")
+
+
+def _bugs(answer: Gate, detail: _Detail) -> Iterator[Text]:
+    if not answer.bugs:
+        return
+    named = answer.bugs_of_both
+    if not detail.reasons:
+        tickets = [standing.bug.link for standing in answer.bugs if standing.bug.link]
+        tickets += [f"{count} without a ticket"] if (count := len(answer.bugs) - len(tickets)) else []
+        yield _heading("BUGS", f"{named}: {', '.join(tickets)}")
+        return
+    yield _heading("BUGS", named)
+    for standing in answer.bugs:
+        said = f"{standing.bug}: {standing.because}{standing.bug.ticket}"
+        yield Text.assemble(f"{INDENT}{MARKS['bug'].glyph} {said}", (f"  {standing.cases[0]}", "dim"))
+        yield from _workaround(standing.bug)
+
+
+def _your_query(answer: Gate) -> Iterator[Text]:
+    """Yield the commands that narrow it down to a query, where something changes."""
+    before, after = answer.compared.before.spark, answer.compared.after.spark
+    asked = f"--from {before} --to {after}"
+    commands = [] if answer.uses else [f"gate {asked} --uses inner-join"]
+    commands += [f"checkpoint inspect CHECKPOINT --to {after}", f"check JOB.py {asked} --sample NAME=FILE"]
+    if answer.rulings or answer.checkpoints.groups:
+        for number, command in enumerate(commands):
+            yield Text.assemble(("            " if number else "YOUR QUERY  ", "bold"), f"conformance {command}")
+
+
+def _not_tried(answer: Gate, detail: _Detail) -> Iterator[Text]:
+    yield _heading("NOT TRIED", answer.untried)
+    silent = answer.compared.missing
+    for cell in silent[: detail.most]:
+        yield Text(f"{INDENT}no answer: {cell.case} on {cell.target} ({cell.why})", style="bold yellow")
+    if detail.most is not None and len(silent) > detail.most:
+        yield Text(
+            f"{INDENT}{counted(len(silent) - detail.most, 'more cell')}; --verbose lists all", style="bold yellow"
+        )
+    if answer.left_out:
+        before, other = answer.compared.before.spark, answer.compared.after.spark
+        yield Text(
+            f"{INDENT}{counted(len(answer.left_out), 'case')} left out: no published answer of {before} or {other} to them as they "
+            f"are now; conformance run --all --spark {before} --spark {other} runs them: pass its results",
+            style="yellow",
+        )
