@@ -23,14 +23,13 @@ from reports.analysis.checkpoints import CheckpointChange, Checkpoints, Document
 from reports.analysis.gate import DRAFT, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.matrix import Matrix
-from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
 from reports.results.lookup import find_both
 from reports.results.published import left_out, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference
-from reports.terminal.gate import lines
+from reports.terminal.gate import lines, tallies
 
 
 def gate(
@@ -103,10 +102,6 @@ def gate(
     raise typer.Exit(answer.exit_code)
 
 
-def _tallies(answer: Gate) -> list[TallyRow]:
-    return [tally_of_cases(answer.compared, answer.rulings, answer.left_out), tally_of_checkpoints(answer.checkpoints)]
-
-
 def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
     return {
         "from": answer.compared.before.spark,
@@ -127,7 +122,7 @@ def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
             for standing in answer.bugs
         ],
         "checkpoints": _checkpoint_records(answer.checkpoints),
-        "tallies": [tally.model_dump(mode="json") for tally in _tallies(answer)],
+        "tallies": [tally.model_dump(mode="json") for tally in tallies(answer)],
         "stale": [str(entry) for entry in answer.stale],
         "silent": [
             {"case": cell.case, "target": cell.target, "status": cell.status, "why": cell.why}

@@ -13,7 +13,7 @@ from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import INDENT
 from conformance.suite.conditions import KINDS
 from reports.analysis.gate import WORDS, Gate, Ruling
-from reports.analysis.tally import tally_of_cases, tally_of_checkpoints
+from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.results.known_bug import KnownBug
 from reports.results.status import MARKS, final_style
 from reports.terminal.upgrades import group_lines
@@ -67,6 +67,10 @@ def lines(
     return shown
 
 
+def tallies(answer: Gate) -> list[TallyRow]:
+    return [tally_of_cases(answer.compared, answer.rulings, answer.left_out), tally_of_checkpoints(answer.checkpoints)]
+
+
 def wrapped(line: Text, width: int) -> list[Text]:
     """Break a line into rows; those after the first are indented by two characters more than it."""
     if line.cell_len <= width:
@@ -89,11 +93,8 @@ def _lines(answer: Gate, titles: Mapping[str, str], detail: _Detail) -> Iterator
         yield from _changes(others, titles, detail, detail.others)
     yield from _bugs(answer, detail)
     if detail.most is None:
-        tallies = (
-            tally_of_cases(answer.compared, answer.rulings, answer.left_out),
-            tally_of_checkpoints(answer.checkpoints),
-        )
-        yield from (Text(f"{INDENT * depth}{row.count} {row.name}") for tally in tallies for depth, row in tally.rows())
+        for tally in tallies(answer):
+            yield from (Text(f"{INDENT * depth}{row.count} {row.name}") for depth, row in tally.rows())
     yield from _your_query(answer)
     yield from _not_tried(answer, detail)
     for entry in answer.stale:
