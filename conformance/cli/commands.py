@@ -35,32 +35,37 @@ class Listed:
     panel: str
 
 
-_WRITE, _RUN, _COMPARE = "Write a case", "Run", "Compare versions"
-_PUBLISH, _TARGETS = "Publish", "Targets"
+_JOB, _CHANGES, _MISSING, _CONFORMS = (
+    "Does my job survive the upgrade?",
+    "What changes?",
+    "Why is my row missing?",
+    "Does my Spark conform?",
+)
+_WRITE, _MAINTAIN = "For people who write cases", "For maintainers"
 
 COMMANDS: Mapping[str, Listed] = {
+    "check": Listed("Compare what your own job does on two Spark versions.", _JOB),
+    "sample": Listed("Write or record the samples that your program needs.", _JOB),
+    "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _JOB),
+    "gate": Listed("Fail if results change between two Spark versions.", _CHANGES),
+    "upgrade": Listed("Resume checkpoints of one Spark version on another.", _CHANGES),
+    "diff": Listed("Compare two runs of the same Spark versions.", _CHANGES),
+    "explain": Listed("Explain a case's result batch by batch, without Spark.", _MISSING),
+    "eviction": Listed("Compute when a stream-stream join evicts a row.", _MISSING),
+    "run": Listed("Run cases on Spark versions and print the matrix.", _CONFORMS),
+    "report": Listed("Write results as HTML pages.", _CONFORMS),
+    "targets": Listed("List Spark versions and whether this machine can run them.", _CONFORMS),
     "new": Listed("Write a valid case to start from.", _WRITE),
     "validate": Listed("Check cases without running them.", _WRITE),
-    "schema": Listed("Print the JSON Schema of a case, for editors.", _WRITE),
     "record": Listed("Fill in a case's expectations from what Spark does.", _WRITE),
-    "explain": Listed("Explain a case's result batch by batch, without Spark.", _WRITE),
-    "eviction": Listed("Compute when a stream-stream join evicts a row.", _WRITE),
-    "run": Listed("Run cases on Spark versions and print the matrix.", _RUN),
-    "crash": Listed("Restart a query from checkpoints that a crash may leave.", _RUN),
-    "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _RUN),
-    "sample": Listed("Write or record the samples that your program needs.", _COMPARE),
-    "check": Listed("Compare what your own job does on two Spark versions.", _COMPARE),
-    "gate": Listed("Fail if results change between two Spark versions.", _COMPARE),
-    "diff": Listed("Compare two runs of the same Spark versions.", _COMPARE),
-    "upgrade": Listed("Resume checkpoints of one Spark version on another.", _COMPARE),
-    "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _COMPARE),
-    "report": Listed("Write results as HTML pages.", _PUBLISH),
-    "specification": Listed("Write the numbered specification that the cases test.", _PUBLISH),
-    "export": Listed("Write results for other programs, or a case as one.", _PUBLISH),
-    "combine": Listed("Merge the results of several runs of one suite.", _PUBLISH),
-    "columns": Listed("Check results of another Spark, and compare with Apache's.", _PUBLISH),
-    "targets": Listed("List Spark versions and whether this machine can run them.", _TARGETS),
-    "policies": Listed("Show a case under the watermark policies of other engines.", _TARGETS),
+    "export": Listed("Write results for other programs, or a case as one.", _WRITE),
+    "schema": Listed("Print the JSON Schema of a case, for editors.", _WRITE),
+    "combine": Listed("Merge the results of several runs of one suite.", _MAINTAIN),
+    "columns": Listed("Check results of another Spark, and compare with Apache's.", _MAINTAIN),
+    "crash": Listed("Restart a query from checkpoints that a crash may leave.", _MAINTAIN),
+    "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _MAINTAIN),
+    "policies": Listed("Show a case under the watermark policies of other engines.", _MAINTAIN),
+    "specification": Listed("Write the numbered specification that the cases test.", _MAINTAIN),
 }
 """In the order of the help. The module of this name holds the command's function; ``examples.yaml`` has its examples."""
 
