@@ -103,7 +103,7 @@ def test_the_list_shows_the_first_line_of_the_docstring(name):
 def test_every_command_is_listed_in_its_panel():
     group = typer.main.get_command(app)
     assert tuple(group.commands) == tuple(commands.COMMANDS)
-    titles = [found[1] for line in help_of() if (found := re.match(r"╭─ ([A-Z][a-z ]+[?]?) ─+╮", line))]
+    titles = [found[1] for line in help_of() if (found := re.match(r"╭─ ([A-Z][A-Za-z ]+[?]?) ─+╮", line))]
     questions = [
         "Does my job survive the upgrade?",
         "What changes?",
