@@ -21,7 +21,7 @@ from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job.many_rows import MOST_IN_A_CASE
-from conformance.own_job.sample import Sample
+from conformance.own_job.sample import ArrivalOrder, Sample
 from conformance.own_job.statements import summary as summary_of
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
@@ -66,6 +66,13 @@ def check(
     ),
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
+    arrival: ArrivalOrder = option(
+        "file",
+        "Rows arrive in the order of their file, late rows late, or sorted by event time.",
+        "file|time",
+        job_options.INPUT,
+    ),
+    missing: job_options.Missing = "refuse",
     batches: int = option(
         job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
     ),
@@ -101,9 +108,9 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches by event time, with a restart; runs the job on both versions, again if they do not do the
-    same; and hands the checkpoint of the first over to the second at the restart and before the last rows, if these do not end alike
-    before each step. Says apart what repeated and late rows and silent streams change.
+    Divides the samples into micro-batches in the order of their rows, with a restart; runs the job on both versions, again if they do
+    not do the same; and hands the checkpoint of the first over to the second at the restart and before the last rows, if these do not
+    end alike before each step. Says apart what repeated and late rows and silent streams change.
     Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
     last statement is the query. Writes the case, which you may keep, and the results.
 
@@ -123,7 +130,9 @@ def check(
         run_sinks=run_sinks,
     )
     silent = named.kind != "a function"
-    files = job_options.SampleFiles.of(sample, schema, rows, where, event_time=event_time, allow_silent=silent)
+    files = job_options.SampleFiles.of(
+        sample, schema, rows, where, event_time=event_time, allow_silent=silent, arrival=arrival, missing=missing
+    )
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:

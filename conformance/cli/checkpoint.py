@@ -94,6 +94,7 @@ def resume(
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     schema: job_options.Schemas = None,
+    missing: job_options.Missing = "refuse",
     rows: job_options.Rows = 200,
     output_mode: job_options.OutputMode = None,
     code: JobCode,
@@ -122,7 +123,7 @@ def resume(
         output_mode=output_mode,
         watermarks=watermark or (),
     )
-    sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True)
+    sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True, missing=missing)
     target, notes = engine_options.one_target(to, "--to")
     checkpoint = read(files := open_files(where))  # refuses a folder that is no checkpoint before an engine starts
     with ExitStack() as stack:

@@ -18,7 +18,7 @@ from conformance.cli.options import shared
 from conformance.cli.progress import FileRead
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.own_job.sample import Sample, read_sample, silent
+from conformance.own_job.sample import ArrivalOrder, Sample, WithoutColumn, read_sample, silent
 from conformance.runner.resources import EngineUse
 from reports.results.status import Statement
 
@@ -35,6 +35,10 @@ Schemas = Annotated[
     shared("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
 ]
 Rows = Annotated[int, shared("Rows to take from each sample.", "N", INPUT, min=1)]
+Missing = Annotated[
+    WithoutColumn,
+    shared("A column of the schema that no row of a sample has: refused, or null.", "refuse|null", INPUT),
+]
 OutputMode = Annotated[str | None, shared("append, update or complete; a program says it itself.", "MODE", JOB)]
 Main = Annotated[
     str | None,
@@ -76,6 +80,8 @@ class SampleFiles:
     ddl: Mapping[str, str]
     most: int
     zone: str | None
+    arrival: ArrivalOrder = "file"
+    missing: WithoutColumn = "refuse"
 
     @classmethod
     def of(
@@ -87,6 +93,8 @@ class SampleFiles:
         *,
         event_time: Sequence[str] | None = None,
         allow_silent: bool = False,
+        arrival: ArrivalOrder = "file",
+        missing: WithoutColumn = "refuse",
     ) -> SampleFiles:
         """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
         files, times, ddl = pairs(given, "--sample"), pairs(event_time, "--event-time"), pairs(schemas, "--schema")
@@ -94,18 +102,32 @@ class SampleFiles:
             if strange := sorted(named.keys() - files.keys()):
                 what = f"there is no sample {strange[0]}; samples are {', '.join(files)}"
                 raise typer.BadParameter(what, param_hint=name)
-        return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"))
+        return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"), arrival, missing)
 
     @property
     def names(self) -> Collection[str]:
         return self.files.keys()
 
+    def check(self) -> None:
+        """Refuse, before an engine starts, a sample that does not fit the schema that its options give."""
+        for stream in self.files.keys() & self.ddl.keys():
+            self.read(stream)
+
     def read(self, stream: str, ddl: str | None = None) -> Sample:
         path = Path(self.files[stream])
         with FileRead(path, errors_console()) as bar:
             time, ddl = self.times.get(stream), self.ddl.get(stream, ddl)
-            most, zone, watched = self.most, self.zone, bar.watched
-            return read_sample(stream, path, event_time=time, ddl=ddl, most=most, zone=zone, watched=watched)
+            return read_sample(
+                stream,
+                path,
+                event_time=time,
+                ddl=ddl,
+                most=self.most,
+                zone=self.zone,
+                watched=bar.watched,
+                arrival=self.arrival,
+                missing=self.missing,
+            )
 
     def all(self) -> tuple[Sample, ...]:
         silent_streams = (silent(stream, ddl) for stream, ddl in self.ddl.items() if stream not in self.files)
@@ -121,7 +143,9 @@ def described(sample: Sample) -> str:
     """``orders: 40 rows, by order_time: order_time TIMESTAMP, …``"""
     by = f", by {sample.schema.fields[sample.event_time].name}" if sample.event_time is not None else ", no event time"
     more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
-    return f"{sample.stream}: {counted(len(sample.rows), 'row')}{more}{by}; {sample.schema.ddl}"
+    lacking = f"; null, since no row has them: {', '.join(sample.lacking)}" if sample.lacking else ""
+    unread = f"; in the file, and nobody reads them: {', '.join(sample.unread)}" if sample.unread else ""
+    return f"{sample.stream}: {counted(len(sample.rows), 'row')}{more}{by}; {sample.schema.ddl}{lacking}{unread}"
 
 
 def print_samples(samples: Iterable[Sample], errors: Console) -> None:

@@ -78,6 +78,8 @@ def queries(
 ) -> JobQueries:
     """Find the queries of a job, with all notes that are not shown yet; see `NamedJob.queries`."""
     left = [*notes]
+    if named.kind == "a program":
+        files.check()  # the samples of other jobs are read before an engine starts anyway
 
     def asking() -> ProgressCallback:
         errors_console(left, f"{named.text}: asking {target.version} what it reads and starts")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, reduce
-from itertools import islice, starmap
+from itertools import accumulate, islice, starmap
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conformance.core.data import Json
@@ -24,6 +24,10 @@ from conformance.language.streams import FORMATS, NotRows, rows_in
 from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, SampleRow, Stored, instant_of, kept
 
 SampleRecord: TypeAlias = Mapping[str, Json]
+ArrivalOrder: TypeAlias = Literal["file", "time"]
+"""Whether rows arrive in the order of their file, so that late rows stay late, or sorted by event time."""
+WithoutColumn: TypeAlias = Literal["refuse", "null"]
+"""What to do with a column of the schema that no row of the file has."""
 
 _CSV = ".csv"
 _INSTANT = re.compile(INSTANT_PATTERN)
@@ -54,9 +58,14 @@ class Sample:
     rows: Sequence[SampleRow]
     """The values are as in a case, in schema order."""
     event_time: int | None
-    """The position of the column that divides them into micro-batches; None to divide them in the order of the file."""
+    """The position of the column with the event time; None without one."""
     skipped: int = 0
     """The file has this many rows beyond the limit."""
+    arrival: ArrivalOrder = "file"
+    lacking: tuple[str, ...] = ()
+    """Columns of the schema that no row of the file has, which are null."""
+    unread: tuple[str, ...] = ()
+    """Columns of the file that the schema does not have."""
 
     @cached_property
     def instants(self) -> Sequence[int]:
@@ -89,8 +98,10 @@ def read_sample(
     most: int = 200,
     zone: str | None = None,
     watched: Watched = _unwatched,
+    arrival: ArrivalOrder = "file",
+    missing: WithoutColumn = "refuse",
 ) -> Sample:
-    """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row does not match the schema.
+    """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row or column does not match the schema.
 
     Args:
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
@@ -104,13 +115,35 @@ def read_sample(
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
+    names: dict[str, None] = {}
+
+    def row(line: int, record: SampleRecord) -> SampleRow:
+        names.update(dict.fromkeys(record))
+        return _row(path, schema, record, line, in_zone)
+
     with _records(path, schema, watched) as records:
-        taken = islice(records, most)
-        rows = kept((_row(path, schema, record, line, in_zone) for line, record in taken), schema, column)
+        rows = kept(starmap(row, islice(records, most)), schema, column)
         skipped = sum(1 for _ in records)
     if not rows:
         raise UnusableSample(path, "has no rows")
-    return Sample(stream, schema, rows, column, skipped)
+    wanted = [field.name for field in schema.fields]
+    lacking = tuple(name for name in wanted if name not in names)
+    unread = tuple(name for name in names if name not in wanted)
+    if lacking and missing == "refuse":
+        raise UnusableSample(path, _without(lacking, unread, schema))
+    return Sample(stream, schema, rows, column, skipped, arrival, lacking, unread)
+
+
+def _without(lacking: Sequence[str], unread: Sequence[str], schema: Schema) -> str:
+    nobody = f"; nobody reads its {_columns(unread)}" if unread else ""
+    return (
+        f"no row has the {_columns(lacking)} of the schema {schema.ddl}{nobody}: "
+        "correct the names in the file, or let --missing null fill them with null"
+    )
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"{'columns' if len(names) > 1 else 'column'} {', '.join(names)}"
 
 
 def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
@@ -369,7 +402,7 @@ def arrivals(
 ) -> Iterator[SampleArrival]:
     """What arrives, in order.
 
-    1. ``batches`` micro-batches by event time, with all rows.
+    1. ``batches`` micro-batches with all rows, in the order of arrival of each sample.
     2. In the middle of them the query restarts; of an odd number, after the greater part.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
@@ -379,7 +412,9 @@ def arrivals(
         samples: of each stream, with at least one row.
         batches: at least 2.
     """
-    parts = {sample.stream: _divided(sample, _bounds(samples, batches), batches) for sample in samples}
+    keys = {sample.stream: _keys(sample, alone=len(samples) == 1) for sample in samples}
+    bounds = _bounds(keys.values(), batches)
+    parts = {sample.stream: _divided(sample, keys[sample.stream], bounds, batches) for sample in samples}
     middle = (batches + 1) // 2
     for number in range(batches):
         sent = {stream: part[number] for stream, part in parts.items() if part[number]}
@@ -400,19 +435,27 @@ def arrivals(
         )
 
 
-def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
-    """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
-    apart = sum(len(sample.rows) for sample in samples) // _MOST_SORTED + 1
-    instants = sorted(at for sample in samples for at in sample.instants[::apart] if at != NO_INSTANT)
-    return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
+def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
+    """What divides the rows of a sample: their event times or, in the order of the file, their places or, beside other samples, the
+    latest event time so far, so that rows of all samples arrive together which their producers sent at the same time."""
+    if sample.arrival == "time":
+        return sample.instants
+    return range(len(sample.rows)) if alone else array("q", accumulate(sample.instants, max))
 
 
-def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[Sequence[SampleRow]]:
-    """The rows of each micro-batch; those without an event time by their place in the file."""
+def _bounds(keys: Collection[Sequence[int]], batches: int) -> list[int]:
+    """The keys at which a new micro-batch begins: as many rows in each, over all streams, or nearly so of many rows."""
+    apart = sum(map(len, keys)) // _MOST_SORTED + 1
+    known = sorted(key for of_sample in keys for key in of_sample[::apart] if key != NO_INSTANT)
+    return [known[len(known) * number // batches] for number in range(1, batches)] if known else []
+
+
+def _divided(sample: Sample, keys: Sequence[int], bounds: Sequence[int], batches: int) -> list[Sequence[SampleRow]]:
+    """The rows of each micro-batch; those without a key by their place in the file."""
     parts = [array("q") for _ in range(batches)]
-    for place, instant in enumerate(sample.instants):
-        timed = instant != NO_INSTANT
-        parts[bisect_right(bounds, instant) if timed else place * batches // len(sample.rows)].append(place)
+    for place, key in enumerate(keys):
+        timed = key != NO_INSTANT
+        parts[bisect_right(bounds, key) if timed else place * batches // len(sample.rows)].append(place)
     rows = sample.rows
     return [rows.at(part) if isinstance(rows, Stored) else tuple(rows[place] for place in part) for part in parts]
 

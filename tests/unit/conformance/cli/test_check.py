@@ -49,6 +49,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--main", "acme.Main", "--run-sinks", *RIGHT[1:]], "functions of a jar are not called: omit it"),
         ([*RIGHT, "--jar", "gone.jar"], "--jar: there is no file gone.jar"),
         ([*RIGHT, "--watermark", "orders=1 hour"], "only for a file of SQL: your code says it itself"),
+        (
+            ["job.py", *RIGHT[1:], "--schema", "orders=time TIMESTAMP, n INT"],
+            "orders.jsonl: no row has the column time",
+        ),
         (["job.py", *RIGHT[1:], "--output-mode", "append"], "the program says it itself: omit it"),
     ],
 )

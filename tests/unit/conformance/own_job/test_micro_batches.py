@@ -1,34 +1,38 @@
-"""How samples are divided: everything arrives once, in the order of event time, with what a watermark must cope with."""
+"""How samples are divided: everything arrives once, in the order of the file or of event time, with what a watermark must cope with."""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import canonical
 from conformance.own_job.many_rows import NO_INSTANT, instant_of
-from conformance.own_job.sample import FAR_AHEAD, Sample, arrivals
+from conformance.own_job.sample import FAR_AHEAD, ArrivalOrder, Sample, arrivals
 
 SCHEMA = parse_schema("t TIMESTAMP, n INT")
 EPOCH = 1_772_366_400
 
 
-def sample(stream: str, *seconds: int | None, event_time: int | None = 0) -> Sample:
-    return Sample(
-        stream, SCHEMA, tuple((None if s is None else EPOCH + s, n) for n, s in enumerate(seconds)), event_time
-    )
+def sample(stream: str, *seconds: int | None, event_time: int | None = 0, arrival: ArrivalOrder = "file") -> Sample:
+    rows = tuple((None if s is None else EPOCH + s, n) for n, s in enumerate(seconds))
+    return Sample(stream, SCHEMA, rows, event_time, arrival=arrival)
 
 
 def names(*samples: Sample, batches: int = 4, **options: bool) -> list[str]:
     return [arrival.name for arrival in arrivals(samples, batches, **options)]
 
 
-def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
-    found = list(arrivals([sample("orders", 30, 0, 10, 40, 50, 20, 60, 70)], 4, again=True))
+@pytest.mark.parametrize(
+    ("arrival", "divided"),
+    [("file", [[0, 1], [2, 3], [], [4, 5], [6, 7]]), ("time", [[1, 2], [0, 5], [], [3, 4], [6, 7]])],
+)
+def test_one_stream_has_a_late_row_a_restart_and_an_end(arrival: ArrivalOrder, divided: list[list[int]]) -> None:
+    found = list(arrivals([sample("orders", 30, 0, 10, 40, 50, 20, 60, 70, arrival=arrival)], 4, again=True))
     assert [arrival.name for arrival in found] == [
         "micro-batch 1 of the sample",
         "micro-batch 2 of the sample",
@@ -38,8 +42,14 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
         "a row much later: windows close",
         "the latest row arrives again, and the earliest, late",
     ]
-    expected = [[1, 2], [0, 5], [], [3, 4], [6, 7], [7], [7, 1]]
-    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == expected
+    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [*divided, [7], [7, 1]]
+
+
+def test_beside_another_stream_late_rows_stay_late_and_rows_of_the_same_time_arrive_together() -> None:
+    orders, clicks = sample("orders", 0, 10, 20, 30, 5, 40, 50, 60), sample("clicks", 1, 2, 3, None)
+    found = [arrival.rows for arrival in arrivals([orders, clicks], 2) if arrival.rows]
+    assert [[row[1] for row in rows.get("orders", ())] for rows in found] == [[0, 1], [2, 3, 4, 5, 6, 7], [7]]
+    assert [[row[1] for row in rows.get("clicks", ())] for rows in found] == [[0, 1, 2, 3], [], [2]]
 
 
 def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:
@@ -90,8 +100,14 @@ def test_every_row_arrives_on_time_then_one_much_later_then_copies(
 
 
 @given(seconds, st.integers(2, 6))
-def test_no_micro_batch_of_the_sample_is_older_than_one_before(orders: list[int | None], batches: int) -> None:
-    one = sample("orders", *orders)
+def test_rows_arrive_in_the_order_of_the_file(orders: list[int | None], batches: int) -> None:
+    regular = (each for each in arrivals([sample("orders", *orders)], batches) if "of the sample" in each.name)
+    assert [row[1] for arrival in regular for row in arrival.rows["orders"]] == [*range(len(orders))]
+
+
+@given(seconds, st.integers(2, 6))
+def test_sorted_by_time_no_micro_batch_is_older_than_one_before(orders: list[int | None], batches: int) -> None:
+    one = sample("orders", *orders, arrival="time")
     regular = [arrival for arrival in arrivals([one], batches) if "of the sample" in arrival.name]
     newest = None
     for arrival in regular:

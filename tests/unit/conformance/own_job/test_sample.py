@@ -80,6 +80,26 @@ def test_parquet_keeps_instants(tmp_path: Path) -> None:
     assert [*sample.instants] == [1772366460000000, NO_INSTANT]
 
 
+def test_a_column_that_no_row_has_is_refused_or_null_and_what_nobody_reads_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.csv", "t,Who,extra\n2026-03-01 12:01:00,ada,7\n")
+    ddl = "t TIMESTAMP, who STRING, n BIGINT"
+    with pytest.raises(UnusableSample) as refused:
+        read_sample("orders", path, ddl=ddl)
+    assert str(refused.value) == (
+        f"{path}: no row has the columns who, n of the schema {ddl}; nobody reads its columns Who, extra: "
+        "correct the names in the file, or let --missing null fill them with null"
+    )
+    sample = read_sample("orders", path, ddl=ddl, missing="null")
+    assert (sample.rows[0][1:], sample.lacking, sample.unread) == ((None, None), ("who", "n"), ("Who", "extra"))
+    assert "null, since no row has them: who, n" in described(sample)
+    assert "nobody reads them: Who, extra" in described(sample)
+
+
+def test_a_column_that_some_rows_have_is_not_missing(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, {"n": 1}, {"n": 2, "who": "ada"})
+    assert read_sample("orders", path, ddl="n INT, who STRING").lacking == ()
+
+
 def test_a_given_schema_selects_columns_in_its_order(tmp_path: Path) -> None:
     path = json_lines(tmp_path, {"b": "x", "a": 1, "more": 2}, {"a": 2})
     sample = read_sample("orders", path, ddl="a INT, b STRING")
