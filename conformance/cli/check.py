@@ -20,6 +20,7 @@ from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
+from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import ArrivalOrder, Sample
 from conformance.own_job.statements import summary as summary_of
@@ -33,8 +34,6 @@ from reports.html.dossier import write_verdict
 from reports.results.checkpoint_status import combined
 from reports.results.published import published_results
 from reports.results.status import final_style
-
-PAGE = "verdict.html"
 
 
 @grouped
@@ -141,6 +140,7 @@ def check(
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
+    folder = AnswerFolder.looked_at(output, named.text)
     with ExitStack() as stack:
         asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
@@ -159,6 +159,8 @@ def check(
             answer = trial.answer(query, samples, output if alone else output / f"query-{number}", command_line())
             lines += _lines(answer, alone=alone)
             answers.append(answer)
+            written = [file for answer in answers for file in answer.files]
+            folder.keep(written, complete=number == len(asked.queries))
     records = [answer.record() for answer in answers]
     print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
     raise typer.Exit(combined(answer.exit_code for answer in answers))

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
+from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.job_run import (
     CellAnswer,
     JobRun,
@@ -84,6 +85,12 @@ class QueryAnswer:
     """None if nothing is published about the versions."""
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The case, unless its rows are too many, the results and the page."""
+        case = () if self.verdict.digests else (self.folder / self.verdict.case.path.name,)
+        return (*case, self.folder / RESULTS, self.folder / PAGE)
+
+    @property
     def statements(self) -> Iterator[Statement]:
         yield from statements(self.verdict)
         yield from self.known.statements() if self.known is not None else ()
@@ -142,7 +149,7 @@ class Trial:
                     stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
         if stresses and self.repeat_rows and not stresses[0].fails_before:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
-        write_results(verdict, output / "results.jsonl", command)
+        write_results(verdict, output / RESULTS, command)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict))
 
     def _case(

@@ -61,3 +61,13 @@ def test_what_is_wrong_is_one_clear_message(options: list[str], says: str) -> No
     assert answer.exit_code == 2
     assert says in answer.stderr
     assert not Path("check").exists()
+
+
+def test_a_case_of_the_user_is_refused_before_an_engine_starts() -> None:
+    mine = Path("mine/jobs.build.yaml")
+    mine.parent.mkdir()
+    mine.write_text("# my own case, with my comments")
+    answer = CliRunner().invoke(app, ["check", *RIGHT, "-o", "mine"], env={"COLUMNS": "200"})
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("conformance: mine/jobs.build.yaml exists and is not what `check` wrote there")
+    assert [*mine.parent.iterdir()] == [mine]
