@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import typer
 from rich.text import Text
@@ -144,7 +145,9 @@ def check(
     with ExitStack() as stack:
         asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after])
         # Reading what is published takes seconds of one core, while the engines start.
-        published = stack.enter_context(ThreadPoolExecutor(1)).submit(_published, before, after)
+        published: Future[Published | None] = Future()
+        # A command that is stopped does not wait for it.
+        Thread(target=_read_published, args=(before, after, published), daemon=True).start()
 
         def known(verdict: JobVerdict) -> KnownOfJob | None:
             if (about := published.result()) is None:
@@ -166,9 +169,12 @@ def check(
     raise typer.Exit(combined(answer.exit_code for answer in answers))
 
 
-def _published(before: Target, after: Target) -> Published | None:
-    results = published_results((str(before.version), str(after.version)), origins=())
-    return Published.about(results, before.version, after.version)
+def _read_published(before: Target, after: Target, into: Future[Published | None]) -> None:
+    try:
+        results = published_results((str(before.version), str(after.version)), origins=())
+        into.set_result(Published.about(results, before.version, after.version))
+    except Exception as error:
+        into.set_exception(error)
 
 
 def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:

@@ -18,6 +18,7 @@ from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import SafeConsole, errors_console, print_json
 from conformance.cli.options import argument, flag, option
 from conformance.core.errors import WrongUsage
+from conformance.core.temporary_folder import remove_leftovers
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
@@ -123,7 +124,7 @@ def clean(
     environments: bool = flag("--environments", "Remove installed versions instead, with their class archives."),
     images: bool = flag("--images", "Remove images of `targets build` instead."),
 ) -> None:
-    """Remove containers and volumes that killed runs left behind.
+    """Remove folders, containers and volumes that killed runs left behind.
 
     Or what runs use and would make again: installed versions, images.
     """
@@ -139,8 +140,15 @@ def clean(
 def _remove_leftovers(console: Console, everything: bool) -> None:
     from harness.runtimes.containers import daemon
 
-    client = daemon.connect()
     removed = kept = 0
+    for folder in remove_leftovers():
+        console.print(f"✓ removed: folder {escape(str(folder))}", soft_wrap=True)
+        removed += 1
+    try:
+        client = daemon.connect()
+    except daemon.NoDaemon:
+        console.print(f"{removed} removed; no container engine answers, which may have containers and volumes")
+        return
     for leftover in daemon.find_leftovers(client):
         owner = leftover.owner
         if not everything and owner.is_alive() is not False:

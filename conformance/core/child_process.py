@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from conformance.core.errors import ended_by_stop
+
 if sys.platform == "linux":
     import resource
 
@@ -110,7 +112,8 @@ def run(
     errors_to = subprocess.STDOUT if merged else subprocess.PIPE
     with start(command, cwd=cwd, environ=environ, stdin=subprocess.DEVNULL, stderr=errors_to, errors=errors) as process:
         try:
-            output, said = process.communicate(timeout=timeout)
+            with ended_by_stop(process.kill):
+                output, said = process.communicate(timeout=timeout)
         except BaseException:
             process.kill()
             raise
@@ -135,7 +138,11 @@ def run_streaming(
     tail: deque[str] = deque(maxlen=keep)
     if sys.platform == "linux" and os.access(command[0], os.X_OK):
         command = [sys.executable, "-I", "-S", "-c", _DYING_WITH, str(os.getpid()), *command]
-    with start(command, cwd=OUTSIDE, environ=environ, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT) as process:
+    stdin, stderr = subprocess.DEVNULL, subprocess.STDOUT
+    with (
+        start(command, cwd=OUTSIDE, environ=environ, stdin=stdin, stderr=stderr) as process,
+        ended_by_stop(process.kill),
+    ):
         assert process.stdout is not None
         for line in process.stdout:
             if (kept := on_line(line.rstrip())) is not None:

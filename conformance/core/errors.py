@@ -12,6 +12,25 @@ from typing import Any, ClassVar
 _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 
 
+_waited_for: set[Callable[[], object]] = set()
+
+
+@contextmanager
+def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
+    """Wait for a program, an engine or another process in a thread that no signal reaches; ``end`` makes the wait end, from any thread."""
+    _waited_for.add(end)
+    try:
+        yield
+    finally:
+        _waited_for.discard(end)
+
+
+def end_waits() -> None:
+    """End all that threads wait for now."""
+    for end in tuple(_waited_for):
+        end()
+
+
 class WrongUsage(ValueError):
     """Options, names or files that the user gave are wrong; a command ends with exit code 2."""
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
@@ -14,6 +11,7 @@ from conformance.checkpoints.checkpoint import Checkpoint, copy_detached
 from conformance.checkpoints.files import Files
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
+from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
@@ -68,8 +66,7 @@ def resume(
             f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
             f"{job.title} reads {counted(len(streams), 'stream')} here ({', '.join(streams)}){_what_may_help(job)}"
         )
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))
+    with temporary_folder() as folder:
         copy_detached(files, checkpoint, folder / "copy" / "checkpoint", options.runtime.conf)
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
+from conformance.core.temporary_folder import temporary_folder
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.job_run import (
     CellAnswer,
@@ -131,8 +131,7 @@ class Trial:
         """
         sending = tuple(sample for sample in samples if sample.rows)
         stresses: list[Stress] = []
-        with TemporaryDirectory(prefix="conformance-") as temporary:
-            folder = Path(temporary)
+        with temporary_folder() as folder:
             whole = self._case(query, samples, folder, again=self.repeat_rows)
             self.listener.begins(query, whole, sending, output)
             cases = [whole]

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.errors import WrongUsage, on_stop
+from conformance.core.temporary_folder import temporary_folder
 from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
 from conformance.variants.catalogue import varied
@@ -86,8 +87,7 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
     with ExitStack() as stack:
         try:
             if work is None:
-                temporary = tempfile.TemporaryDirectory(prefix="conformance-", dir=shared, ignore_cleanup_errors=True)
-                root = Path(stack.enter_context(temporary))
+                root = stack.enter_context(temporary_folder(shared))
             else:
                 root = work
                 root.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,11 @@ class EngineUse:
             closing(KeptEngines(runtime)) as kept,
             interruptible(lambda: "the answer is not complete"),
         ):
-            yield kept
+            try:
+                yield kept
+            except BaseException:
+                kept.kill()
+                raise
 
 
 @dataclass(frozen=True)

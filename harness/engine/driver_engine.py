@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
+from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Interrupted, Observation, StepSeen
 from harness.engine.engine import (
     DriverFailed,
@@ -230,7 +231,8 @@ class DriverConnection:
             # Not earlier: a message without a mailbox is lost.
             for thread in self._readers:
                 thread.start()
-            answer = self.next_answer(mailbox, timeout, "startup")
+            with ended_by_stop(self.transport.kill):
+                answer = self.next_answer(mailbox, timeout, "startup")
         if not isinstance(answer, Hello):
             raise self.unexpected(answer, "startup")
         if (version := answer.identity.protocol) != VERSION:

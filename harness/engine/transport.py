@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, TextIO, cast
 
 from conformance.core.child_process import OUTSIDE, start
+from conformance.core.errors import ended_by_stop
 
 LONGEST_LINE = 64 << 20
 """Characters. The largest message of the suite has 2 MB; a driver that sends more does not speak the protocol."""
@@ -65,6 +66,7 @@ class SubprocessTransport:
     def __init__(self, command: Sequence[str], *, cwd: Path = OUTSIDE, env: Mapping[str, str] = os.environ) -> None:
         self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
+        self._killed = False
         self.pid = self._process.pid
 
     def write(self, line: str) -> None:
@@ -95,14 +97,16 @@ class SubprocessTransport:
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def kill(self) -> None:
+        self._killed = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
-        """Close the input, and wait, while another thread reads the log; return whether no process is left that could write to it."""
+        """Close the input, and wait, while another thread reads the log; return whether all processes that could write to it ended so."""
         self._end_input()
-        return self._silent.wait(timeout)
+        with ended_by_stop(self.kill):
+            return self._silent.wait(timeout) and not self._killed
 
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""

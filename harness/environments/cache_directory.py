@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +17,7 @@ import psutil
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
+from conformance.core.errors import ended_by_stop
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
@@ -50,7 +53,13 @@ def make_once(
             lock.acquire(timeout=0)
         except Timeout:
             on_progress(f"waiting for another process that is making {path.name}")
-            lock.acquire()
+            stopped = threading.Event()
+            with ended_by_stop(stopped.set):
+                while not lock.is_locked:
+                    with suppress(Timeout):
+                        lock.acquire(timeout=0.5)
+                    if stopped.is_set():
+                        raise HarnessError(f"stopped while another process makes {path.name}") from None
         return make() if (made := ready()) is None else made
     except OSError as error:
         why = f"{error.filename or path}: {error.strerror or error}"

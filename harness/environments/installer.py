@@ -25,6 +25,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming, which
+from conformance.core.temporary_folder import temporary_folder
 from harness.environments.cache_directory import cache_dir, make_once
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -52,8 +53,8 @@ def with_hashes(requirements: Sequence[str]) -> Iterator[tuple[str, ...]]:
     if not hashed:
         yield tuple(requirements)
         return
-    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        file = Path(folder, "requirements.txt")
+    with temporary_folder() as folder:
+        file = folder / "requirements.txt"
         file.write_text("\n".join(hashed) + "\n", encoding="utf-8")
         yield ("-r", str(file), *(requirement for requirement in requirements if requirement not in known()))
 

@@ -132,7 +132,13 @@ def _start(java: Sequence[str], jars: Sequence[Path], folder: Path, ports: Seque
         "".join(f"{key}={value}\n" for key, value in _settings(folder, *ports).items()), encoding="utf-8"
     )
     logging.write_text(_LOGGING, encoding="utf-8")
-    command = [*java, f"-Dlog4j.configuration={logging.as_uri()}", "-cp", ":".join(map(str, jars))]
+    command = [
+        *java,
+        f"-Djava.io.tmpdir={folder}",
+        f"-Dlog4j.configuration={logging.as_uri()}",
+        "-cp",
+        ":".join(map(str, jars)),
+    ]
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return [
         # With "=": an id may begin with "-", and would be taken for an option.

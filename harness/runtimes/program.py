@@ -52,6 +52,10 @@ def start(
     """
     environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
     # `environ` has a PYTHONPATH only if the installed Spark is found through it.
+    temporary = work / "tmp"
+    temporary.mkdir(exist_ok=True)
+    # In addition to the user's `spark.driver.extraJavaOptions`, which come after it.
+    options = f'{environ.get("SPARK_SUBMIT_OPTS", "")} "-Djava.io.tmpdir={temporary}"'
     path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
     hidden = {key: value for key, value in settings.items() if is_secret(key, value)}
     assignments = (f"{key}={value}" for key, value in settings.items() if key not in hidden)
@@ -61,5 +65,12 @@ def start(
     return SubprocessTransport(
         [str(environment.python), "-m", module, str(work), *assignments],
         cwd=work,
-        env={**environ, "PYTHONPATH": path, **secrets, **variables},
+        env={
+            **environ,
+            "PYTHONPATH": path,
+            "TMPDIR": str(temporary),
+            "SPARK_SUBMIT_OPTS": options,
+            **secrets,
+            **variables,
+        },
     )

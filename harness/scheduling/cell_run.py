@@ -195,11 +195,13 @@ class EngineSlot:
             self._kept.leave(self.target, self.needs, engine)
         self.close()
 
-    def close(self) -> None:
-        """End the engine for good; whoever waits for it gets ``SlotClosed``."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End the engine for good, ``at_once`` by SIGKILL; whoever waits for it gets ``SlotClosed``."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        if at_once and (engine := self._engine) is not None:
+            engine.kill()
         self.replace()
 
     @property

@@ -33,6 +33,12 @@ class KeptEngines:
         if before is not None:
             before.close()
 
+    def kill(self) -> None:
+        """End the engines at once; ``close`` follows."""
+        with self._lock:
+            for _, engine in self._idle.values():
+                engine.kill()
+
     def close(self) -> None:
         with self._lock:
             idle, self._idle = [engine for _, engine in self._idle.values()], {}

@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from conformance.core.case import Case, TableFormat
+from conformance.core.errors import end_waits
 from conformance.core.observation import Observation
 from conformance.suite.selection import estimated_batches
 from harness.engine.engine import EngineNeeds, Runtime
@@ -158,6 +159,7 @@ class Scheduler:
                     future.result()
             except BaseException:
                 self.stop()
+                self._engines.drain()
                 raise
 
     def stop(self) -> None:
@@ -348,7 +350,13 @@ class _Engines:
             self._changed.notify_all()
             slots = tuple(self._slots.values())
         for slot in slots:
-            slot.close()
+            slot.close(at_once=True)
+
+    def drain(self) -> None:
+        """Wait until no batch runs, and end what they wait for: an engine that starts, or what installs it, is in no slot yet."""
+        with self._changed:
+            while not self._changed.wait_for(lambda: not self._running, timeout=0.1):
+                end_waits()
 
     def _has_room(self, slot: SlotKey) -> bool:
         if slot in self._starting:

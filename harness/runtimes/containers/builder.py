@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, every, run, run_streaming, which
 from conformance.core.errors import WrongUsage
+from conformance.core.temporary_folder import temporary_folder
 from harness.environments import installer
 from harness.environments.installer import specifier
 from harness.errors import HarnessError
@@ -88,8 +88,8 @@ def build(
     bundles = (Path(environ[variable]) for variable in _CERTIFICATES if environ.get(variable))
     with ExitStack() as stack:
         dockerfile = stack.enter_context(as_file(files("harness.runtimes.containers") / "images" / "Dockerfile"))
-        context = stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-build-"))
-        secrets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-secrets-")))
+        context = str(stack.enter_context(temporary_folder()))
+        secrets = stack.enter_context(temporary_folder())
         command = [
             *(*builder, "--file", str(dockerfile), "--tag", name),
             *_secrets(secrets, ca or next(filter(Path.is_file, bundles), None), _pip_settings(environ, index_url)),

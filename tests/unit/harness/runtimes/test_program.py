@@ -26,4 +26,6 @@ def test_every_user_of_the_machine_can_read_arguments_so_secrets_are_none(
     assert json.loads(environ["CONFORMANCE_SETTINGS"]) == {"spark.hadoop.fs.s3a.secret.key": "SECRET"}
     assert environ["CONFORMANCE_STORAGE"] == "s3a://user:SECRET@bucket/x"
     program.start("driver", environment, tmp_path, {}, None)  # type: ignore[arg-type]
+    assert environ["TMPDIR"] == str(tmp_path / "tmp")
+    assert environ["SPARK_SUBMIT_OPTS"].endswith(f'"-Djava.io.tmpdir={tmp_path / "tmp"}"')
     assert not {"CONFORMANCE_SETTINGS", "CONFORMANCE_STORAGE"} & started[1][1].keys()

@@ -2,10 +2,13 @@
 
 import queue
 import threading
+from contextlib import nullcontext
 
 import pytest
 
 from conformance.core.observation import Identity
+from conformance.runner import resources
+from conformance.runner.resources import EngineUse, RunInterrupted
 from harness.engine.engine import NOTHING_ELSE, EngineLocation, EngineNeeds, EngineSilent
 from harness.errors import HarnessError
 from harness.scheduling import cell_run
@@ -21,12 +24,16 @@ class Idle:
     kafka = None
 
     def __init__(self, memory, slots):
-        self.ended = False
+        self.ended = self.killed = False
         self.memory = memory
         self.slots = slots
 
     def close(self):
         self.ended = True
+
+    def kill(self):
+        # Nor does it write an archive of its classes then.
+        self.killed = not self.ended
 
 
 class IdleRuntime:
@@ -298,6 +305,22 @@ def test_an_engine_is_not_left_to_cases_that_need_more_of_it_nor_once_it_has_end
     assert engine.ended
     kept.leave(SPARK_359, NOTHING_ELSE, engine)
     assert kept.take(SPARK_359, NOTHING_ELSE) is None
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_only_a_stopped_run_kills_its_engines(stopped, tmp_path, monkeypatch):
+    runtime = IdleRuntime()
+    shared = slot(runtime)
+    with shared.use():
+        shared.engine()
+    shared.close(at_once=stopped)
+    runtime.close = print
+    monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: runtime)
+    with pytest.raises(RunInterrupted) if stopped else nullcontext(), EngineUse().keeping_engines() as kept:
+        kept.leave(SPARK_359, NOTHING_ELSE, runtime.start(SPARK_359, on_progress=print))
+        if stopped:
+            raise KeyboardInterrupt
+    assert [(engine.killed, engine.ended) for engine in runtime.engines] == [(stopped, True)] * 2
 
 
 def test_engines_that_nobody_took_end_at_last() -> None:

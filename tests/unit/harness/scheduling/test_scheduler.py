@@ -1,14 +1,22 @@
 """How the scheduler shares engines: how many run at once, when each ends, and what is left of a run that is stopped."""
 
+import os
+import signal
+import sys
 import threading
 from dataclasses import replace
 
 import pytest
+from filelock import FileLock
 
 from conformance.core.case import KafkaSource, NeedsCode
+from conformance.core.child_process import run, run_streaming
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
-from harness.engine.engine import NOTHING_ELSE, EngineDied
+from harness.engine.driver_engine import DriverEngine
+from harness.engine.engine import NOTHING_ELSE, EngineDied, EngineLocation
+from harness.engine.transport import SubprocessTransport
+from harness.environments.cache_directory import make_once
 from harness.errors import HarnessError
 from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
 from harness.scheduling.scheduler import Listener, Scheduler
@@ -169,6 +177,52 @@ def test_a_run_that_is_stopped_ends_every_engine_and_reports_nothing_more(tmp_pa
     assert not running.is_alive()
     assert seen.runs == []
     assert all(engine.ended for engine in runtime.engines)
+
+
+WAITS = [sys.executable, "-c", "import sys, threading; threading.Event().wait()"]
+
+
+def introduces_itself(folder):
+    DriverEngine(SubprocessTransport(WAITS), work=str(folder), place=EngineLocation("here"), start_timeout=3600)
+
+
+def writes_its_archive(folder):
+    transport = SubprocessTransport(WAITS)
+    threading.Thread(target=lambda: [*transport.log()], daemon=True).start()
+    if not transport.finish(3600):
+        raise HarnessError("there is no archive to keep")
+
+
+def is_installed(folder):
+    if run_streaming(WAITS, os.environ, str, keep=1) is not None:
+        raise HarnessError("uv failed")
+
+
+def is_inspected(folder):
+    run(WAITS, cwd=folder, environ=os.environ)
+    raise HarnessError("its Python does not answer")
+
+
+def is_made_by_another_process(folder):
+    with FileLock(f"{folder / 'environment'}.lock"):
+        make_once(folder / "environment", lambda: None, lambda: pytest.fail("it is made twice"), print)
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [introduces_itself, writes_its_archive, is_installed, is_inspected, is_made_by_another_process],
+    ids=lambda waiting: waiting.__name__,
+)
+def test_a_signal_ends_what_the_start_of_an_engine_waits_for(tmp_path, waiting):
+    class Starting(MiniatureRuntime):
+        def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+            os.kill(os.getpid(), signal.SIGINT)
+            waiting(tmp_path)
+
+    seen = Recorder()
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(Starting(tmp_path), Limits(jobs=1, step_timeout=60.0), seen).run(cells_of(1))
+    assert seen.runs == []
 
 
 def test_an_error_of_the_listener_ends_the_run(tmp_path):
