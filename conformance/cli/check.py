@@ -143,7 +143,7 @@ def check(
         raise typer.BadParameter(what, param_hint="--rows")
     folder = AnswerFolder.looked_at(output, named.text)
     with ExitStack() as stack:
-        asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after])
+        asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after], later=after)
         # Reading what is published takes seconds of one core, while the engines start.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.

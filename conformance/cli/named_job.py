@@ -75,19 +75,20 @@ def queries(
     notes: Sequence[str],
     *,
     silent: bool = False,
+    later: Target | None = None,
 ) -> JobQueries:
     """Find the queries of a job, with all notes that are not shown yet; see `NamedJob.queries`."""
     left = [*notes]
     if named.kind == "a program":
         files.check()  # the samples of other jobs are read before an engine starts anyway
 
-    def asking() -> ProgressCallback:
-        errors_console(left, f"{named.text}: asking {target.version} what it reads and starts")
+    def asking(asked: Target) -> ProgressCallback:
+        errors_console(left, f"{named.text}: asking {asked.version} what it reads and starts")
         left.clear()
         return EngineLines().says
 
     try:
-        asked = named.queries(target, where, files, stack, asking, silent=silent)
+        asked = named.queries(target, where, files, stack, asking, silent=silent, later=later)
     except LacksSamples as problem:
         raise typer.BadParameter(str(problem), param_hint="--sample") from None
     return replace(asked, notes=(*left, *asked.notes))

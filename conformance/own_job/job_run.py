@@ -388,6 +388,8 @@ class OwnQuery:
     """The streams that it reads, of those that its job gets; empty if it reads all."""
     statements: tuple[Statement, ...] = ()
     """What of it is not tried, for its verdict."""
+    changes: tuple[str, ...] = ()
+    """What its program asks for otherwise on the later version."""
 
 
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:

@@ -12,9 +12,11 @@ from conformance.own_job import program as programs
 from conformance.own_job.job_run import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.program import NamedProgram, SampleReader, is_program
+from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
+from harness.engine.protocol import ProgramSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Target
@@ -71,9 +73,10 @@ class NamedJob:
         where: EngineUse,
         files: SampleReader,
         stack: ExitStack,
-        asking: Callable[[], ProgressCallback],
+        asking: Callable[[Target], ProgressCallback],
         *,
         silent: bool = False,
+        later: Target | None = None,
     ) -> JobQueries:
         """Find the queries of the job, each with its samples; a program is asked on a version which it starts.
 
@@ -81,14 +84,26 @@ class NamedJob:
             stack: ends the engines.
             asking: called before an engine is asked; returns what shows the lines of the engine.
             silent: whether a source of a program whose columns are known needs no sample.
+            later: a version on which a program may ask for something else.
 
         Raises WrongUsage: there is no such job, or its samples do not fit; LacksSamples for a function without; and as `open_runtime`.
         """
         if self.kind == "a program":
             program, where = self.program(where)
             kept = stack.enter_context(where.keeping_engines())
-            seen = programs.survey(program, target, kept, files, where.concurrency.step_timeout, asking())
-            return JobQueries(programs.queries(program, seen, files, silent=silent), replace(where, kept=kept))
+            timeout = where.concurrency.step_timeout
+            seen = programs.survey(program, target, kept, files, timeout, asking(target))
+            tried = programs.queries(program, seen, files, silent=silent)
+            if later is not None:
+
+                def ask(of: Target) -> ProgramSeen:
+                    return programs.ask(program, of, kept, files, timeout, asking(of))
+
+                otherwise = changes(seen, target, later, ask)
+                tried = tuple(
+                    (replace(query, changes=of), own) for (query, own), of in zip(tried, otherwise, strict=True)
+                )
+            return JobQueries(tried, replace(where, kept=kept))
         query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())
         return JobQueries(((query, samples),), replace(where, kept=kept), notes)

@@ -24,6 +24,7 @@ from conformance.own_job.sample import silent as silent_sample
 from conformance.variants.catalogue import KAFKA
 from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
+from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import Jar, OwnCode
 from harness.runtimes.tables import how_to_load
@@ -124,16 +125,9 @@ def survey(
         timeout: seconds that it may take.
         record: how many rows of each source to read from the source itself.
 
-    Raises WrongUsage: it fails, starts no query, or does not end; and what `Runtime.start` raises.
+    Raises WrongUsage: it fails, starts no query, or does not end; HarnessError: there is no answer, or no engine.
     """
-    needs = EngineNeeds(main=program.is_class)
-    engine = kept.runtime.start(target, on_progress=on_progress, needs=needs)
-    try:
-        seen = _survey(engine, program, files, timeout, record)
-    except BaseException:
-        engine.close()
-        raise
-    kept.leave(target, needs, engine)
+    seen = ask(program, target, kept, files, timeout, on_progress, record)
     if seen.error is not None:
         raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
@@ -141,6 +135,27 @@ def survey(
         raise WrongUsage(
             f"{program.path} ended and started no query, so there is nothing to try: do its arguments, after --, make it do so?"
         )
+    return seen
+
+
+def ask(
+    program: NamedProgram,
+    target: Target,
+    kept: KeptEngines,
+    files: SampleReader,
+    timeout: float,
+    on_progress: ProgressCallback,
+    record: int = 0,
+) -> ProgramSeen:
+    """What a program does, also if it fails or starts no query; see `survey`."""
+    needs = EngineNeeds(main=program.is_class)
+    engine = kept.take(target, needs) or kept.runtime.start(target, on_progress=on_progress, needs=needs)
+    try:
+        seen = _survey(engine, program, files, timeout, record)
+    except BaseException:
+        engine.close()
+        raise
+    kept.leave(target, needs, engine)
     return seen
 
 
@@ -162,8 +177,10 @@ def _survey(engine: Engine, program: NamedProgram, files: SampleReader, timeout:
                 f"{program.path} did not end within {timeout:g} s: here its queries end at once, so it must end when they do, or when "
                 "awaitTermination returns"
             ) from None
-        except (EngineDied, DriverFailed) as failed:
+        except EngineDied as failed:
             raise WrongUsage(f"{program.path} cannot be run: {failed}") from None
+        except DriverFailed as failed:
+            raise HarnessError(f"{program.path} cannot be tried: {failed}") from None
         last = seen.sources[-1] if seen.sources else None
         if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
             return seen

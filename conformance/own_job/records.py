@@ -38,6 +38,7 @@ def record(verdict: JobVerdict, known: Mapping[str, Json] = NOTHING_KNOWN) -> di
         if change is None
         else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
         "columns": list(verdict.columns),
+        "asked_otherwise": list(verdict.asked_otherwise),
         "not_covered": list(verdict.not_shown),
         "not_fixed": list(verdict.not_fixed),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],

@@ -26,6 +26,7 @@ def summary(verdict: JobVerdict) -> str:
         "unknown": "no answer",
     }
     columns = ["other columns"] if verdict.columns else []
+    columns += ["the program asks for something else"] if verdict.asked_otherwise else []
     worst = [phrase(group.verdict) for group in verdict.handoffs[:1]]
     return f"{verdict.before.title} → {verdict.after.title}: {'; '.join([rows[verdict.answer], *columns, *worst])}"
 
@@ -71,6 +72,9 @@ def statements(verdict: JobVerdict) -> Iterator[Statement]:
     yield from _rows(verdict)
     if verdict.columns:
         yield Statement("violates", "✗", "the query emits other columns", verdict.columns)
+    if verdict.asked_otherwise:
+        what = f"the program does not ask {verdict.after.title} for what it asks {verdict.before.title}"
+        yield Statement("violates", "✗", what, verdict.asked_otherwise)
     yield from (_handoff(group, verdict) for group in verdict.handoffs)
     if verdict.without_handoff:
         why = "the sample has so many rows" if verdict.digests else "the other checkpoints did alike"

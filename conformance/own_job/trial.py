@@ -148,6 +148,7 @@ class Trial:
                     stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
         if stresses and self.repeat_rows and not stresses[0].fails_before:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
+        verdict = replace(verdict, asked_otherwise=query.changes)
         write_results(verdict, output / RESULTS, command)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict))
 

@@ -142,6 +142,8 @@ class JobVerdict:
     """The steps before which the checkpoint was not handed over."""
     digests: bool = False
     """Whether only the number of rows of each micro-batch and their digest were compared."""
+    asked_otherwise: tuple[str, ...] = ()
+    """What the program asks for on one version and not on the other: ``output mode: append on 3.5.9, update on 4.3.0``."""
 
     @property
     def to(self) -> SparkVersion:
@@ -159,9 +161,9 @@ class JobVerdict:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing changes, 1 if rows or columns differ or a checkpoint does not resume, 2 if the job fails, 3 without an answer."""
+        """0 if nothing changes, 1 if anything differs or a checkpoint does not resume, 2 if the job fails, 3 without an answer."""
         handoffs = (exit_code(group.verdict) for group in self.handoffs)
-        return combined([_EXIT_CODES[self.answer], *([1] if self.columns else []), *handoffs])
+        return combined([_EXIT_CODES[self.answer], *([1] if self.columns or self.asked_otherwise else []), *handoffs])
 
 
 def judge_job(run: JobRun) -> JobVerdict:

@@ -154,6 +154,8 @@ class Execution:
                 self._executors |= self._backend.executors()
                 fields = self._step_seen(number, batches, error, started)
                 if error is None:
+                    if self._code is not None:
+                        self._code.check_starts()
                     if self._written is not None and self._request.read_sink:
                         fields["written"] = [
                             {"id": id, "rows": rows} for id, rows in sorted(self._written.content().items())

@@ -234,6 +234,8 @@ class SourceSeen(Message):
     """``kafka``, ``json``, ``table`` …"""
     ddl: str | None
     """Its columns; None if only its files or its table say them."""
+    options: dict[str, str] = {}
+    """What else the program says of it, its path, too."""
     rows: tuple[str, ...] | None = None
     """Its first rows, each as a JSON object, if the request asked for them and the source could be read."""
     unread: str | None = None
@@ -253,6 +255,8 @@ class QuerySeen(Message):
     """The line that starts it, ``job.py:12``; None if no line of the author's does."""
     reads: tuple[str, ...]
     """The sources that it reads."""
+    options: dict[str, str] = {}
+    """What else the program says of it: its options, ``path``, ``trigger``, ``partitionBy``, and the ``function`` of ``foreachBatch``."""
 
 
 class ProgramSeen(DriverAnswer):
@@ -288,7 +292,7 @@ class FailureReason(StrEnum):
     KAFKA_FAILED = "kafka-failed"
     """The broker did not do what the case needs."""
     NOT_PERMITTED = "not-permitted"
-    """The plan of the case does what only ``--allow-code`` permits."""
+    """The plan of the case does what only ``--allow-code`` permits, or its code what nothing permits."""
 
 
 class Failed(DriverAnswer):

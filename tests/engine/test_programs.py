@@ -219,3 +219,38 @@ def _check(folder: Path, job: str, *options: str) -> subprocess.CompletedProcess
 
 def _verdict(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in answer.items() if key != "case"}
+
+
+ASKS = """
+import threading
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+newer = spark.version.startswith("4")
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders")
+orders = orders.withWatermark("order_time", "10 minutes")
+orders.writeStream.outputMode("update" if newer else "append").start()
+
+
+def side(name):
+    orders.selectExpr("who", "upper(who)").writeStream.queryName(name).start()
+
+
+for name in ["both", *(["later"] if newer else [])]:
+    threading.Thread(target=side, args=(name,)).start()
+"""
+
+
+@full_run_only
+def test_what_a_program_asks_of_each_version_is_compared_and_queries_of_its_threads_are_too(tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text(ASKS)
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    done = _check(tmp_path, "asks.py", "--sample", "orders=orders.csv", "--no-repeat-rows")
+    first, second = json.loads(done.stdout)["queries"]
+    assert done.returncode == 1, done.stderr
+    assert [each["rows"] for each in (first, second)] == ["same", "same"]
+    (mode,), (more,) = first["asked_otherwise"], second["asked_otherwise"]
+    assert mode.startswith("output mode: append on 3.5")
+    assert ", update on 4" in mode
+    assert ", number 3, at asks.py:15: it is compared with nothing on 3.5" in more

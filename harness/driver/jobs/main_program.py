@@ -191,14 +191,17 @@ class _MainRun:
             )
         wrapped = DataFrame(frame, getattr(self.session, "_wrapped", self.session))  # up to 3.2 it wants the SQLContext
         trigger = str(stop.field("trigger").getClass().getSimpleName()).rstrip("$")
+        options = _options(stop.field("extraOptions"))
         noted = {
             "outputMode": str(stop.field("outputMode").toString()),
-            "queryName": _options(stop.field("extraOptions")).get("queryname"),
+            "queryName": options.pop("queryname", None),
+            "options": {**options, "trigger": str(stop.field("trigger"))},
             "trigger": _TRIGGERS.get(trigger, trigger),
             "format": str(stop.field("source")),
         }
         table = "table" if stop.method.name == "toTable" else None
-        return _JavaQuery(self, self._program.start(SimpleNamespace(_df=wrapped), noted, table, {}))
+        path = {"path": next(iter(stop.arguments), None)}
+        return _JavaQuery(self, self._program.start(SimpleNamespace(_df=wrapped), noted, table, path))
 
     def session_of(self, stop: _Stopped) -> Any:
         set_options(self.session, _options(stop.field("options")))

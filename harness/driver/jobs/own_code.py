@@ -19,11 +19,13 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
+from ..errors import DriverFailure, FailureReason
 from ..origin import of_the_standard_library
 from . import jvm_methods, main_program
 from .program import ProgramCall, ProgramRun, ProgramSource, for_each
 from .program import run as run_program
 from .query_starts import guard_pyspark
+from .threads import CodeRun, belonging_to, inherit
 
 BUILDING = "while building the query"
 IN_A_UDF = "in a UDF"
@@ -137,6 +139,17 @@ def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
     return os.path.relpath(real, max(held, key=len)).replace(os.sep, "/") if held else None
 
 
+def place(folders: Sequence[str]) -> Optional[str]:
+    """The line of a file in these folders that calls, ``job.py:12``; None if none does."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        file = path_inside(frame.f_code.co_filename, folders)
+        if file is not None:
+            return "{}:{}".format(file, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
 class AuthorFailed(Exception):
     """A function of the author failed by its own fault. ``mistake``: what it did; ``error``: what it raised."""
 
@@ -164,6 +177,7 @@ class AuthorCode:
         self._by_value = by_value
         self.used = False
         """Whether a function was looked up: what fails from then on may be the author's."""
+        self.calls = CodeRun(partial(place, folders))
         self.sink_of_program = AuthorSink()
         self._runs = 0
         self._calls_methods = False
@@ -266,7 +280,17 @@ class AuthorCode:
                 return main_program.run(called["main"], arguments, session, read)
         wanted = ProgramCall(called["program"], arguments)
         with self._failures(BUILDING):
-            return run_program(wanted, session, read, self.folders, path_inside)
+            return run_program(wanted, session, read, self.folders, path_inside, self.calls)
+
+    def check_starts(self) -> None:
+        """Raise ``DriverFailure`` if a query that the code was about to start was refused, whether or not it says so itself."""
+        if self.calls.refused:
+            where = ", ".join(dict.fromkeys(self.calls.refused))
+            what = "your code is about to start a query at {}, where no query can be held: it is not compared. {}".format(
+                where,
+                "Nothing was started. Start it in the main thread of a program, or in a thread that ends with the program",
+            )
+            raise DriverFailure(what, FailureReason.NOT_PERMITTED)
 
     def query(self, called: Dict[str, Any], session: Any, read: Callable[[ProgramSource], Any]) -> Any:
         """The DataFrame of a query that a program starts: that with the number ``query``, the first is 1. For errors see ``program``.
@@ -287,9 +311,11 @@ class AuthorCode:
 
     @contextmanager
     def _failures(self, during: str) -> Iterator[None]:
-        with printed() as output:
+        inherit()
+        with printed() as output, belonging_to(code=self.calls):
             try:
                 yield
+                self.calls.settle()
             # SystemExit would end this thread without an answer to the host.
             except BaseException as error:
                 mistake = mistake_in(error, self.folders, during)

@@ -15,11 +15,12 @@ import sys
 import threading
 import uuid
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from .query_starts import CLASSIC, CONNECT, guard_pyspark
+from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
+from .threads import CodeRun, belonging_to, of_thread
 
 KAFKA = "kafka"
 KAFKA_COLUMNS = {
@@ -106,6 +107,8 @@ class Started:
     """Where the program starts it: ``job.py:12``."""
     function: Any = None
     """The author's function of ``foreachBatch``, or function or object of ``foreach``; None for another sink."""
+    options: Dict[str, str] = field(default_factory=dict)
+    """What else the program says of it: its options, and ``trigger``, ``partitionBy``, ``path`` …"""
 
 
 class WithoutEnd(BaseException):
@@ -142,12 +145,22 @@ class EndedQuery:
 
 
 class ProgramRun:
-    """One run of a program. ``read``: makes the DataFrame of a source; ``place``: names the author's line that calls."""
+    """One run of a program.
 
-    def __init__(self, session: Any, read: Callable[[ProgramSource], Any], place: Callable[[], Optional[str]]) -> None:
+    ``read``: makes the DataFrame of a source; ``place``: names the author's line that calls; ``thread``: the number of its main thread,
+    0 if queries count in the order in which they start, whichever thread does it.
+    """
+
+    def __init__(
+        self, session: Any, read: Callable[[ProgramSource], Any], place: Callable[[], Optional[str]], thread: int = 0
+    ) -> None:
         self.session = session
         self.sources: List[ProgramSource] = []
         self.started: List[Started] = []
+        """Those of its main thread in order, then, once it has ended, those of its other threads, by line and name."""
+        self._of_threads: List[Started] = []
+        self._thread = thread
+        self._ended = False
         self._read = read
         self._place = place
         self._names: Set[str] = set()
@@ -174,26 +187,37 @@ class ProgramRun:
             name, format, schema if schema is not None else noted.get("schema"), given, headers, path, said
         )
         self.sources.append(source)
-        with _running.as_others():
+        with _as_others():
             frame = self._read(source)
             return _of_kafka(frame, source) if format == KAFKA else frame
 
     def start(self, writer: Any, noted: Dict[str, Any], format: Optional[str], arguments: Dict[str, Any]) -> EndedQuery:
-        name = arguments.get("queryName") or noted.get("queryName")
-        if len(self.started) == _MOST_QUERIES:
+        name = arguments.pop("queryName", None) or noted.get("queryName")
+        mode, given = (arguments.pop(key, None) or noted.get(key) for key in ("outputMode", "format"))
+        if len(self.started) + len(self._of_threads) == _MOST_QUERIES:
             raise WithoutEnd
-        self.started.append(
-            Started(
-                frame=_frame_of(writer),
-                output_mode=(arguments.get("outputMode") or noted.get("outputMode") or "append").lower(),
-                trigger=noted.get("trigger", "default"),
-                name=name,
-                sink=noted.get("function") or format or arguments.get("format") or noted.get("format") or "parquet",
-                at=self._place(),
-                function=noted.get("called"),
-            )
+        if self._ended:
+            if of_thread.code is not None:
+                of_thread.code.refuse()
+            raise QueryStarted("start")
+        said = {**noted.get("options", {}), **arguments}
+        started = Started(
+            frame=_frame_of(writer),
+            output_mode=(mode or "append").lower(),
+            trigger=noted.get("trigger", "default"),
+            name=name,
+            sink=noted.get("function") or format or given or "parquet",
+            at=self._place(),
+            function=noted.get("called"),
+            options={key.lower(): str(value) for key, value in said.items() if value is not None},
         )
+        (self.started if self._thread in (0, threading.get_ident()) else self._of_threads).append(started)
         return EndedQuery(self, name)
+
+    def end(self) -> None:
+        """No query counts that starts from here on. Call it when the threads of the program have ended, or wait."""
+        self._ended = True
+        self.started += sorted(self._of_threads, key=lambda each: (each.at or "", each.name or "", str(each.options)))
 
 
 def _frame_of(writer: Any) -> Any:
@@ -293,25 +317,11 @@ def for_each(function: Any, frame: Any, batch_id: int) -> None:
     frame.foreachPartition(write)
 
 
-class _Running(threading.local):
-    """The run of this thread; None if its code is not a program of the author's."""
-
-    run: Optional[ProgramRun] = None
-
-    @contextmanager
-    def program(self, run: Optional[ProgramRun]) -> Iterator[None]:
-        before, self.run = self.run, run
-        try:
-            yield
-        finally:
-            self.run = before
-
-    def as_others(self) -> Any:
-        """In the block PySpark does what it always does."""
-        return self.program(None)
+def _as_others() -> Any:
+    """In the block PySpark does what it always does, as for code that is none of the author's."""
+    return belonging_to(program=None, code=None)
 
 
-_running = _Running()
 _one_at_a_time = threading.RLock()
 """A program has ``sys.argv``, ``__main__`` and the working directory of the process for itself."""
 _changed: Set[Tuple[Any, str]] = set()
@@ -330,7 +340,7 @@ def _change(owner: Any, name: str, instead: Instead) -> None:
 
     @functools.wraps(original)
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        run = _running.run
+        run = of_thread.program
         return original(self, *arguments, **named) if run is None else instead(run, original, self, *arguments, **named)
 
     setattr(owner, name, method)
@@ -385,8 +395,17 @@ def _file(format: str) -> Instead:
     return instead
 
 
+def _columns(key: str) -> Instead:
+    def instead(_: ProgramRun, original: Any, self: Any, *columns: Any) -> Any:
+        _noted(self).setdefault("options", {})[key] = columns
+        return original(self, *columns)
+
+    return instead
+
+
 def _trigger(_: ProgramRun, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-    kind = next((name for name, value in named.items() if value is not None), "processingTime")
+    kind, value = next(((name, value) for name, value in named.items() if value is not None), ("processingTime", ""))
+    _noted(self).setdefault("options", {})["trigger"] = "{}={}".format(kind, value)
     _noted(self)["trigger"] = "default" if kind == "processingTime" else kind
     return original(self, *arguments, **named)
 
@@ -395,6 +414,9 @@ def _function(name: str) -> Instead:
     def instead(_: ProgramRun, __: Any, self: Any, *function: Any, **named: Any) -> Any:
         (called,) = (*function, *named.values())
         _noted(self).update(function=name, called=called)
+        named_so = getattr(called, "__qualname__", type(called).__qualname__)
+        line = getattr(getattr(called, "__code__", None), "co_firstlineno", "")
+        _noted(self).setdefault("options", {})["function"] = "{}:{}".format(named_so, line)
         return self
 
     return instead
@@ -413,7 +435,7 @@ def _starting(format: Optional[str] = None) -> Instead:
 def _session(run: ProgramRun, _: Any, self: Any) -> Any:
     """The session of the case, with the settings that the program gives it and a running session can have."""
     before = _shared_options.before
-    with _running.as_others():
+    with _as_others():
         set_options(run.session, {key: value for key, value in dict(self._options).items() if before.get(key) != value})
     return run.session
 
@@ -473,6 +495,8 @@ def _change_pyspark() -> None:
             (readers.DataStreamReader, {"option": _option, "options": _options, "load": _load}),
             (readers.DataStreamReader, {name: _of_table(name) for name in OF_TABLES}),
             (readers.DataStreamWriter, {name: _noting(name) for name in ("format", "outputMode", "queryName")}),
+            (readers.DataStreamWriter, {"option": _option, "options": _options}),
+            (readers.DataStreamWriter, {name: _columns(name) for name in ("partitionBy", "clusterBy")}),
             (readers.DataStreamWriter, {name: _function(name) for name in ("foreachBatch", "foreach")}),
             (readers.DataStreamWriter, {"trigger": _trigger, "start": _starting(), "toTable": _starting("table")}),
             (session.Builder, dict.fromkeys(("getOrCreate", "create"), _session)),
@@ -495,26 +519,17 @@ def run(
     read: Callable[[ProgramSource], Any],
     folders: Sequence[str],
     inside: Callable[[str, Sequence[str]], Optional[str]],
+    code: CodeRun,
 ) -> ProgramRun:
     """Run a program to its end, and return what it read and would have started. What it raises, this raises, but ``sys.exit(0)``.
 
     ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if it lies in none.
     """
-
-    def place() -> Optional[str]:
-        frame: Any = sys._getframe(1)
-        while frame is not None:
-            file = inside(frame.f_code.co_filename, folders)
-            if file is not None:
-                return "{}:{}".format(file, frame.f_lineno)
-            frame = frame.f_back
-        return None
-
-    program_run = ProgramRun(session, read, place)
+    program_run = ProgramRun(session, read, code.place, threading.get_ident())
     with _one_at_a_time:
         _change_pyspark()
         file = program.file(folders)
-        with _as_a_process(program, file, folders, inside), _shared_options.kept(), _running.program(program_run):
+        with _as_a_process(program, file, folders, inside), _shared_options.kept(), belonging_to(program=program_run):
             try:
                 if file is not None:
                     runpy.run_path(file, run_name="__main__")
@@ -523,6 +538,8 @@ def run(
             except SystemExit as ended:
                 if ended.code not in (None, 0):
                     raise
+            code.settle()
+            program_run.end()
     return program_run
 
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, Set
 
+from .threads import of_thread
+
 _STARTS = ("start", "toTable")
 """The methods of a ``DataStreamWriter`` that start a query; ``toTable`` since 3.1."""
 
@@ -94,6 +96,8 @@ def _checked(name: str, start: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(start)
     def checked(self: Any, *arguments: Any, **options: Any) -> Any:
         if not allowed.includes(self):
+            if of_thread.code is not None:
+                of_thread.code.refuse()
             raise QueryStarted(name)
         return start(self, *arguments, **options)
 

@@ -59,8 +59,15 @@ class Survey:
         finally:
             self._backend.end_session(self._session)
             self._backend.files.discard(self._directory)
+        self._code.check_starts()
         sources = [
-            {"name": s.name, "format": s.format, "ddl": self._ddl.get(s.name), **self._recorded.get(s.name, {})}
+            {
+                "name": s.name,
+                "format": s.format,
+                "ddl": self._ddl.get(s.name),
+                "options": {**(s.options or {}), **({"path": s.path} if s.path is not None else {})},
+                **self._recorded.get(s.name, {}),
+            }
             for s in self._sources
         ]
         return {"sources": sources, "queries": queries, "error": error}
@@ -111,4 +118,5 @@ class Survey:
             "sink": query.sink,
             "at": query.at,
             "reads": reads,
+            "options": query.options,
         }

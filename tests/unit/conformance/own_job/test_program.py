@@ -12,13 +12,15 @@ from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
 from conformance.own_job.job_run import write_job
 from conformance.own_job.program import NamedProgram, as_records, is_program, queries, survey
+from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.runner.resources import EngineUse
-from harness.engine.engine import EngineDied, EngineNeeds, EngineSilent
+from harness.engine.engine import DriverFailed, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramSeen, QuerySeen, SourceSeen
+from harness.errors import HarnessError
 from harness.runtimes.own_code import OwnCode
 from harness.scheduling.kept_engines import KeptEngines
-from tests.support.miniature.two_versions import OLD
+from tests.support.miniature.two_versions import NEW, OLD
 
 JOB = NamedProgram("job.py", ("--day", "1"))
 ORDERS = SourceSeen(name="orders", format="json", ddl="`t` timestamp, `n` bigint")
@@ -26,8 +28,9 @@ CLICKS = SourceSeen(name="clicks", format="kafka", ddl="`key` binary, `value` bi
 TABLE = SourceSeen(name="sales", format="delta", ddl=None)
 
 
-def query(*reads: str, trigger: str = "default", sink: str = "parquet", **of: object) -> QuerySeen:
-    return QuerySeen(name=None, output_mode="append", trigger=trigger, sink=sink, at="job.py:9", reads=reads, **of)
+def query(*reads: str, **of: object) -> QuerySeen:
+    usual = {"name": None, "output_mode": "append", "trigger": "default", "sink": "parquet", "at": "job.py:9"}
+    return QuerySeen(**{**usual, **of}, reads=reads)
 
 
 def seen(*sources: SourceSeen, queries: tuple[QuerySeen, ...] = (), raised: str = "") -> ProgramSeen:
@@ -97,6 +100,65 @@ def surveyed():
     return run
 
 
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (query("orders"), []),
+        (query("orders", output_mode="update"), ["output mode: append on 3.5.9, update on 4.0.5"]),
+        (query("orders", trigger="once"), ["trigger: default on 3.5.9, once on 4.0.5"]),
+        (query("orders", options={"trigger": "once=True"}), ["trigger: default on 3.5.9, once=True on 4.0.5"]),
+        (query("orders", sink="foreachBatch"), ["sink: parquet on 3.5.9, foreachBatch on 4.0.5"]),
+        (query("orders", options={"function": "f:9"}), ["function: none on 3.5.9, f:9 on 4.0.5"]),
+        (query("orders", name="q"), ["name: none on 3.5.9, q on 4.0.5"]),
+        (query("orders", options={"password": "secret"}), ["option password differs"]),
+        (
+            query("orders", "clicks"),
+            [
+                "sources: orders on 3.5.9, orders, clicks on 4.0.5",
+                "format of clicks: none on 3.5.9, kafka on 4.0.5",
+                "columns of clicks: none on 3.5.9, `key` binary, `value` binary on 4.0.5",
+            ],
+        ),
+    ],
+)
+def test_what_a_program_asks_for_otherwise_on_the_later_version_is_said(now, said) -> None:
+    before, after = seen(ORDERS, CLICKS, queries=(query("orders"),)), seen(ORDERS, CLICKS, queries=(now,))
+    assert changes(before, OLD, NEW, {OLD: before, NEW: after}.__getitem__) == (tuple(said),)
+
+
+def test_a_source_that_is_read_otherwise_is_said() -> None:
+    other = ORDERS.model_copy(update={"ddl": "`t` date", "options": {"path": "/other"}})
+    before, after = seen(ORDERS, queries=(query("orders"),)), seen(other, queries=(query("orders"),))
+    (said,) = changes(before, OLD, NEW, {OLD: before, NEW: after}.__getitem__)
+    assert said[1] == "option path of orders differs"
+    assert said[0].startswith("columns of orders: `t` timestamp, `n` bigint on 3.5.9, `t` date")
+
+
+def test_queries_that_only_one_version_starts_are_said_with_the_last() -> None:
+    one, two = (seen(ORDERS, queries=(query("orders"),) * count) for count in (1, 2))
+    more = "starts a query more, number 2, at job.py:9: it is compared with nothing on"
+    assert changes(one, OLD, NEW, {OLD: one, NEW: two}.__getitem__) == ((f"4.0.5 {more} 3.5.9",),)
+    assert changes(two, OLD, NEW, {OLD: two, NEW: one}.__getitem__) == ((), (f"3.5.9 {more} 4.0.5",))
+
+
+def test_what_also_differs_between_two_runs_on_one_version_is_none_of_its_changes() -> None:
+    runs = (query("orders", options={"path": f"/out/{run}"}, output_mode=m) for run, m in enumerate("abab"))
+    before, *more = (seen(ORDERS, queries=(run,)) for run in runs)
+    asked = []
+
+    def ask(target):
+        asked.append(target)
+        return more.pop(0)
+
+    assert changes(before, OLD, NEW, ask) == (("output mode: a on 3.5.9, b on 4.0.5",),)
+    assert asked == [NEW, OLD, NEW]
+
+
+def test_a_program_that_fails_on_the_later_version_is_left_to_its_trial() -> None:
+    before = seen(ORDERS, queries=(query("orders"),))
+    assert changes(before, OLD, NEW, lambda _: seen(raised="KeyError('x')")) == ((),)
+
+
 def test_what_is_a_program() -> None:
     assert all(map(is_program, ("job.py", "a/b.py", "acme.job")))
     assert not any(map(is_program, ("acme.job:build", "jobs", "j:f")))
@@ -154,10 +216,11 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
         ),
         (EngineSilent("no answer"), "job.py did not end within 120 s"),
         (EngineDied("gone"), "job.py cannot be run: gone"),
+        (DriverFailed("refused"), "job.py cannot be tried: refused"),
     ],
 )
 def test_a_program_that_cannot_be_compared_says_why(surveyed, files, answer, says) -> None:
-    with pytest.raises(WrongUsage, match=says):
+    with pytest.raises(HarnessError if isinstance(answer, DriverFailed) else WrongUsage, match=says):
         surveyed(files(), answer)
 
 

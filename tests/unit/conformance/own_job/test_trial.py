@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conformance.own_job.job_run import own_function
+from conformance.own_job.statements import summary
 from conformance.own_job.trial import Known, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.runner.resources import EngineUse
@@ -79,3 +81,15 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     cells = Results.read(output / "results.jsonl").cells
     assert [(cell.status, len(cell.observation.steps)) for cell in cells if cell.observation] == [("conforms", 5)] * 2
     assert record["case"] == str(answer.verdict.case.path) == str(output / "jobs.build.yaml")
+
+
+def test_a_program_that_asks_for_something_else_is_a_change_though_its_rows_are_the_same(tmp_path: Path) -> None:
+    query = replace(own_function("jobs:build"), changes=("output mode: append on 3.5.9, update on 4.0.5",))
+    with closing(KeptEngines(TwoVersions(tmp_path, {}))) as kept:
+        trial = Trial(OLD, NEW, EngineUse(kept=kept), 3, True, False, "files", lambda _: None, Listener())
+        answer = trial.answer(query, [sample_in(tmp_path)], tmp_path / "check", "conformance check")
+    assert (answer.verdict.answer, answer.exit_code) == ("same", 1)
+    (said,) = [statement for statement in answer.statements if statement.details == query.changes]
+    assert (said.kind, said.text) == ("violates", "the program does not ask 4.0.5 for what it asks 3.5.9")
+    assert answer.record()["asked_otherwise"] == list(query.changes)
+    assert "same rows; the program asks for something else" in summary(answer.verdict)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from harness.driver.errors import DriverFailure
 from harness.driver.jobs import program as program_module
 from harness.driver.jobs.own_code import AuthorCode, AuthorFailed
 from harness.driver.jobs.program import ProgramSource
@@ -61,7 +63,7 @@ def made_pyspark():
         def __init__(self, frame):
             self._df = frame
 
-        format = outputMode = queryName = option = itself  # noqa: N815
+        format = outputMode = queryName = option = partitionBy = itself  # noqa: N815
 
         def trigger(self, *, processingTime=None, once=None, availableNow=None):  # noqa: N803
             return self
@@ -315,25 +317,83 @@ def test_others_use_pyspark_as_ever_meanwhile_and_afterwards(tmp_path, pyspark, 
     assert seen == [("real", "/mine"), "another session"] * 2
 
 
-def test_a_thread_of_the_program_starts_nothing(tmp_path, session):
+def test_queries_of_its_threads_follow_those_of_its_main_thread_by_line_and_name(tmp_path, session):
     run = ran(
         tmp_path,
         session,
         """
-        import threading
-        frame, raised = spark.readStream.table("a"), []
-        def start():
-            try:
-                frame.writeStream.start()
-            except Exception as error:
-                raised.append(error)
-        thread = threading.Thread(target=start)
+        import threading, time
+        from concurrent.futures import ThreadPoolExecutor
+        def start(name, seconds):
+            time.sleep(seconds)
+            mine = SparkSession.builder.getOrCreate()
+            mine.readStream.table(name).writeStream.queryName(name).start()
+            mine.stop()
+        thread = threading.Thread(target=start, args=("c", 0))
         thread.start()
         thread.join()
-        assert "starts a query itself" in str(raised[0])
+        pool = ThreadPoolExecutor(2)
+        pool.submit(start, "b", 0)
+        pool.submit(start, "a", 0.2)
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        spark.readStream.table("d").writeStream.start()
         """,
     )
-    assert run.started == []
+    assert [(query.frame.of, query.at) for query in run.started] == [
+        ("d", "acme_job.py:18"),
+        *((name, "acme_job.py:9") for name in "abc"),
+    ]
+
+
+def test_a_query_that_starts_once_the_program_has_ended_is_refused_and_that_is_kept(tmp_path, session):
+    code = AuthorCode([str(tmp_path)])
+    called = program(
+        tmp_path,
+        """
+        import threading, time
+        def start():
+            time.sleep(1.5)
+            try:
+                spark.readStream.table("a").writeStream.start()
+            except Exception:
+                pass
+        threading.Thread(target=start).start()
+        """,
+    )
+    assert code.program(called, session, lambda source: Frame(session, source.name)).started == []
+    code.check_starts()
+    deadline = time.monotonic() + 10
+    while not code.calls.refused and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with pytest.raises(DriverFailure, match=r"about to start a query at acme_job\.py:8, .*it is not compared"):
+        code.check_starts()
+
+
+def test_what_a_function_starts_in_a_thread_is_refused_and_that_is_kept(tmp_path, session):
+    (tmp_path / "acme_threads.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def build(session, frame):\n    ThreadPoolExecutor(1).submit(frame.writeStream.start)\n    return frame\n"
+    )
+    code = AuthorCode([str(tmp_path)])
+    frame = Frame(session, "a")
+    frame.schema = None
+    assert code.frame("acme_threads:build", session, frame) is frame
+    with pytest.raises(DriverFailure, match=r"Start it in the main thread"):
+        code.check_starts()
+
+
+def test_what_it_says_of_a_query_is_taken_down_too(tmp_path, session):
+    run = ran(
+        tmp_path,
+        session,
+        """
+        sales = spark.readStream.table("sales")
+        sales.writeStream.option("a", 1).trigger(processingTime="1 minute").partitionBy("x", "y").start("/out", b=True)
+        sales.writeStream.foreachBatch(lambda frame, batch: None).start()
+        """,
+    )
+    said = {"a": "1", "trigger": "processingTime=1 minute", "partitionby": "('x', 'y')", "path": "/out", "b": "True"}
+    assert [query.options for query in run.started] == [said, {"function": "<lambda>:6"}]
 
 
 class Reader:

@@ -12,6 +12,7 @@ from harness.driver.jobs.survey import Survey
 from tests.unit.harness.driver.jobs.test_program import Frame, program, pyspark, session
 
 __all__ = ["pyspark", "session"]
+SALES = {"name": "sales", "format": "delta", "ddl": None, "options": {"path": "/in/sales"}}
 
 
 def struct(text):
@@ -64,9 +65,9 @@ def test_sources_have_the_columns_that_the_program_says(surveyed):
         """
     )
     assert answer["sources"] == [
-        {"name": "a", "format": "json", "ddl": "`a` int"},
-        {"name": "rate", "format": "rate", "ddl": "`timestamp` timestamp, `value` bigint"},
-        {"name": "ab", "format": "json", "ddl": "`a` int"},
+        {"name": "a", "format": "json", "ddl": "`a` int", "options": {"path": "/in/a"}},
+        {"name": "rate", "format": "rate", "ddl": "`timestamp` timestamp, `value` bigint", "options": {}},
+        {"name": "ab", "format": "json", "ddl": "`a` int", "options": {"path": "/in/ab"}},
     ]
     (query,) = answer["queries"]
     assert (query["name"], query["at"], query["reads"]) == ("q", "acme_job.py:7", ["ab"])
@@ -83,7 +84,7 @@ def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions
         raise AssertionError("it went on")
         """
     )
-    assert answer == {"sources": [{"name": "sales", "format": "delta", "ddl": None}], "queries": [], "error": None}
+    assert answer == {"sources": [SALES], "queries": [], "error": None}
 
 
 def test_columns_of_a_sample_let_it_go_on(surveyed):
@@ -91,7 +92,7 @@ def test_columns_of_a_sample_let_it_go_on(surveyed):
         "spark.readStream.format('delta').load('/in/sales').writeStream.start()", schemas={"sales": "n INT"}
     )
     assert answer["queries"][0]["reads"] == ["sales"]
-    assert answer["sources"] == [{"name": "sales", "format": "delta", "ddl": None}]
+    assert answer["sources"] == [SALES]
 
 
 def test_a_stream_that_only_sql_names_cannot_be_held(surveyed, session):
@@ -128,4 +129,5 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     monkeypatch.setattr("harness.driver.jobs.program.as_json", lambda number: ["{}"] * number)
     answer = surveyed("", program={"main": "acme.Main", "arguments": ["x"]}, record=2)
     assert loaded == [str(tmp_path / "in")]
-    assert answer["sources"] == [{"name": "orders", "format": "json", "ddl": "`a` int", "rows": ["{}", "{}"]}]
+    said = {"name": "orders", "format": "json", "ddl": "`a` int", "options": {"path": "in"}}
+    assert answer["sources"] == [{**said, "rows": ["{}", "{}"]}]
