@@ -68,10 +68,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort cases by version, after all other tests, so that one engine at a time is enough."""
+    """Sort cases by version, after all other tests, and those with code last, so that one engine at a time is enough."""
     versions = {item.target.version for item in items if isinstance(item, CaseItem)}
     order = {version: number for number, version in enumerate(sorted(versions), 1)}
-    items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return (order[item.target.version], bool(item.case.needs_code)) if isinstance(item, CaseItem) else (0, False)
+
+    items.sort(key=place)
 
 
 def target_in(nodeid: str) -> str | None:

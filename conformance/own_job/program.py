@@ -148,7 +148,7 @@ def ask(
     record: int = 0,
 ) -> ProgramSeen:
     """What a program does, also if it fails or starts no query; see `survey`."""
-    needs = EngineNeeds(main=program.is_class)
+    needs = EngineNeeds(main=program.is_class, code=True)
     engine = kept.take(target, needs) or kept.runtime.start(target, on_progress=on_progress, needs=needs)
     try:
         seen = _survey(engine, program, files, timeout, record)

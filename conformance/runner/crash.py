@@ -413,10 +413,17 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
 
 
 def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher) -> Iterator[CrashRecord]:
-    """Record all cases in one engine, and restart them in another: only the first writes snapshots in the background.
+    """Record cases in one engine, and restart them in another: only the first writes snapshots in the background.
 
-    Both use the same folder, because checkpoints hold absolute paths.
+    Both use the same folder, because checkpoints hold absolute paths. Cases with code have engines of their own.
     """
+    for code in (False, True):
+        some = replace(plan, points=tuple(point for point in plan.points if bool(point.case.needs_code) is code))
+        if some.by_target[target.name]:
+            yield from _crashes_of_plan(some, target, folder, watcher)
+
+
+def _crashes_of_plan(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher) -> Iterator[CrashRecord]:
     recordings: list[Recorded] = []
     store = plan.request.store.name
     with _restarts(plan, target, folder, watcher, maintenance="200ms") as restarts:
@@ -448,7 +455,8 @@ def _restarts(
     jars = tuple(dict.fromkeys(jar for point in points for jar in point.case.jars))
     conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
     limits = Limits(jobs=1, step_timeout=request.concurrency.step_timeout, engine_memory=ENGINE_MEMORY_LIMIT)
-    needs = EngineNeeds(topics=topics, tables=tables, jars=jars, main=any(point.case.calls_main for point in points))
+    main, code = any(point.case.calls_main for point in points), any(point.case.needs_code for point in points)
+    needs = EngineNeeds(topics=topics, tables=tables, jars=jars, main=main, code=code)
     with Engines(replace(request.runtime, conf=conf), limits, watcher) as engines:
         slot = engines.slot(target, needs)
         with slot.use():

@@ -48,11 +48,14 @@ class EngineNeeds:
     """The jars that they name: all of them the same, because two jars may hold classes of one name."""
     main: bool = False
     """Whether some of them call a main method of a jar, which a debugger holds."""
+    code: bool = False
+    """Whether all of them need ``--allow-code``: what code changes in its process would change the answers to other cases."""
 
     @classmethod
     def of(cls, case: Case, target: Target) -> EngineNeeds:
         real_time = case.runs_in_real_time(target.version)
-        return cls(bool(case.topics), real_time, case.table_formats, case.jars, case.calls_main)
+        code = bool(case.needs_code)
+        return cls(bool(case.topics), real_time, case.table_formats, case.jars, case.calls_main, code)
 
     def cover(self, others: EngineNeeds) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""

@@ -451,8 +451,10 @@ def _run_segments(
     for segment in segments:
         engine = slot.engine()
         kafka = broker_for(case, engine)
+        # An engine whose answers are not those of code must run none.
+        code = engine.code if case.needs_code else None
         request = request_for(
-            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep, files=files
+            case, directory, code, segment=segment, conf=limits.conf, kafka=kafka, keep=keep, files=files
         )
         if segment is segments[0]:
             request = request.model_copy(update={"restore": restore, "discard": discard})

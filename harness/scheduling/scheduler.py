@@ -65,6 +65,8 @@ class SlotKey(NamedTuple):
     tables: tuple[TableFormat, ...] = ()
     """The formats of the tables that its cases read: the package of each changes the session."""
     jars: tuple[str, ...] = ()
+    code: bool = False
+    """Whether its cases need ``--allow-code``: what code does to its process must not reach the answers to other cases."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class CellBatch:
         case, whole = self.first.case, self.first.cut is None
         real_time = whole and case.runs_in_real_time(self.first.origin.version)
         kills = whole and kills_its_engine(case)
-        return SlotKey(self.first.origin.name, kills, real_time, case.table_formats, case.jars)
+        code = bool(case.needs_code)
+        return SlotKey(self.first.origin.name, kills, real_time, case.table_formats, case.jars, code)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
         if self.first.before is None:
@@ -100,7 +103,7 @@ class CellBatch:
 
 def _resuming(cell: CellTask) -> SlotKey:
     """The engine of the steps after the cut."""
-    return SlotKey(cell.target.name, jars=cell.case.jars)
+    return SlotKey(cell.target.name, jars=cell.case.jars, code=bool(cell.case.needs_code))
 
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
@@ -115,7 +118,7 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     targets = list(dict.fromkeys(slot.target for slot in by_slot))
     return {
         slot: tuple(sorted(by_slot[slot], key=lambda batch: estimated_batches(batch.first.case), reverse=True))
-        for slot in sorted(by_slot, key=lambda slot: (targets.index(slot.target), slot))
+        for slot in sorted(by_slot, key=lambda slot: (slot.code, targets.index(slot.target), slot))
     }
 
 
@@ -287,7 +290,7 @@ class _Engines:
             for slot, target in {slot: target for _, slot, target in uses if slot not in self._slots}.items():
                 cases = [*self._later, *(batch.first.case for batch, used, _ in uses if used == slot)]
                 topics, main = any(case.topics for case in cases), any(case.calls_main for case in cases)
-                needs = EngineNeeds(topics, slot.real_time, slot.tables, slot.jars, main)
+                needs = EngineNeeds(topics, slot.real_time, slot.tables, slot.jars, main, slot.code)
                 self._slots[slot] = self._new_slot(target, needs)
             self._changed.notify_all()
 

@@ -90,7 +90,7 @@ def surveyed():
         kept = KeptEngines(Runtime())
         try:
             answer = survey(job, OLD, kept, files, 120, print)
-            assert kept.take(OLD, EngineNeeds(main=job.is_class)) is engine
+            assert kept.take(OLD, EngineNeeds(main=job.is_class, code=True)) is engine
             engine.close()
             return answer, engine.asked
         finally:

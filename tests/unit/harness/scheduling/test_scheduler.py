@@ -14,7 +14,7 @@ from conformance.core.child_process import run, run_streaming
 from conformance.core.operations import read_pipeline
 from conformance.core.versions import SparkVersion
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import NOTHING_ELSE, EngineDied, EngineLocation
+from harness.engine.engine import NOTHING_ELSE, EngineDied, EngineLocation, EngineNeeds
 from harness.engine.transport import SubprocessTransport
 from harness.environments.cache_directory import make_once
 from harness.errors import HarnessError
@@ -47,11 +47,21 @@ class Counting(MiniatureRuntime):
         self.engines = []
         self.alive = []
         self.needs = []
+        self.asked = []
+        self.code = None
         self._together = together
         self._enough = threading.Event()
 
     def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         engine = super().start(target, on_progress=on_progress, needs=needs)
+        engine.code = self.code
+        observe = engine.observe
+
+        def asked(request, **options):
+            self.asked.append((needs.code, request))
+            return observe(request, **options)
+
+        engine.observe = asked
         self.engines.append(engine)
         self.needs.append(needs)
         if len(self.engines) >= self._together:
@@ -120,6 +130,28 @@ def test_a_version_without_real_time_mode_needs_no_second_engine(tmp_path):
         [CellTask(one, (SPARK_359,)) for one in given]
     )
     assert [needs.real_time for needs in runtime.needs] == [False]
+
+
+@pytest.mark.parametrize("cut", [None, 2])
+def test_cases_with_code_share_an_engine_with_no_other_case_and_only_their_requests_allow_code(tmp_path, cut):
+    """What code changes in its process, such as the time zone, would change what is read there of other cases."""
+    runtime, seen = Counting(tmp_path), Recorder()
+    runtime.code = ("/code",)
+    with_code, *others = cases(3)
+    given = [
+        with_code.model_copy(update={"needs_code": (NeedsCode(line=1, column=1, reason="it calls code"),)}),
+        *others,
+    ]
+    targets = (SPARK_359,) if cut is None else (SPARK_359, TARGETS[0])
+    limits = Limits(jobs=1, step_timeout=60.0)
+    Scheduler(runtime, limits, seen, allow_code=True).run([CellTask(one, targets, cut) for one in given])
+    assert [run.failure for run in seen.runs] == [None] * 3
+    assert [needs.code for needs in runtime.needs] == [False] * len(targets) + [True] * len(targets)
+    asked = {(engine_code, request.case, request.code) for engine_code, request in runtime.asked}
+    plain = {(False, one.id, None) for one in others}
+    assert asked == {*plain, (True, with_code.id, ("/code",))}
+    assert not EngineNeeds(code=True).cover(NOTHING_ELSE)
+    assert not NOTHING_ELSE.cover(EngineNeeds(code=True))
 
 
 def test_an_engine_that_runs_a_main_method_runs_the_other_cases_of_its_jars_too(tmp_path):
