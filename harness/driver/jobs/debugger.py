@@ -5,11 +5,13 @@ https://docs.oracle.com/en/java/javase/17/docs/specs/jdwp/jdwp-protocol.html
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import socket
 import struct
 import threading
+from contextlib import suppress
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 JavaValue = Tuple[str, int]
@@ -20,6 +22,8 @@ NULL: JavaValue = ("L", 0)
 _HANDSHAKE = b"JDWP-Handshake"
 _HEADER = struct.Struct(">IIBH")
 """Length, id, flags; then the numbers of set and command, or in a reply the error."""
+_ESTABLISHED = "01"
+"""The state of a connection in Linux's table. Source: include/net/tcp_states.h."""
 _REPLY = 0x80
 _EVENTS = 0x4064
 """Set 64, command 100: events."""
@@ -99,16 +103,39 @@ def _text(text: str) -> bytes:
     return struct.pack(">I", len(text.encode())) + text.encode()
 
 
+def _is_of_this_user(connection: socket.socket) -> bool:
+    """Whether the process at the other end of a connection of this machine is of this user; True where the system does not say so."""
+    _, port = connection.getpeername()
+    _, own = connection.getsockname()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table, encoding="ascii") as file:
+                rows = [line.split() for line in file]
+        except OSError:
+            if table == "/proc/net/tcp":
+                return True
+            continue
+        for row in rows[1:]:
+            ports = [int(address.rpartition(":")[2], 16) for address in row[1:3]]
+            # Of a connection that its owner has closed, Linux says that it is of root.
+            if ports == [port, own] and row[3] == _ESTABLISHED:
+                return int(row[7]) == os.geteuid()
+    return False
+
+
 class Debugger:
-    """Listens for the JVM that is started with ``option``, which connects to this process and opens no port itself."""
+    """Listens for the JVM that is started with ``option``, which connects to this process and opens no port itself.
+
+    Other users of the machine are neither: the port stays bound until the JVM has ended, so that it connects to nobody else, and who
+    connects must be a process of this user, which knows what this process has said to the JVM, see ``prove``.
+    """
 
     def __init__(self, seconds: float = 60.0) -> None:
         """``seconds``: how long the JVM may take to connect, and to answer."""
         self._seconds = seconds
         self._server = socket.socket()
         self._server.bind(("127.0.0.1", 0))
-        self._server.listen(1)
-        self._server.settimeout(seconds)
+        self._server.listen()
         self._socket: Optional[socket.socket] = None
         self._connected = threading.Event()
         self._sending = threading.Lock()
@@ -123,6 +150,12 @@ class Debugger:
         """The option of the JVM that lets it connect here when it starts."""
         address = "127.0.0.1:{}".format(self._server.getsockname()[1])
         return "-agentlib:jdwp=transport=dt_socket,server=n,suspend=n,address=" + address
+
+    def prove(self, thread_name: str) -> None:
+        """Raise ``DebuggerFailed`` unless the peer has a thread of this name, a secret that was said to the JVM over another channel."""
+        threads = self._ask(1, 4, b"")
+        if thread_name not in [self.name_of(threads.take("Q")) for _ in range(threads.take("I"))]:
+            raise DebuggerFailed("another program than the JVM has connected to the debugger")
 
     def next_stop(self) -> Stop:
         return self._stops.get()
@@ -233,23 +266,27 @@ class Debugger:
 
     def _receive(self) -> None:
         try:
-            connection, _ = self._server.accept()
-            self._server.close()
-            with connection:
-                connection.settimeout(None)
-                connection.sendall(_HANDSHAKE)
-                stream = connection.makefile("rb")
-                if stream.read(len(_HANDSHAKE)) == _HANDSHAKE:
-                    self._socket = connection
-                    self._connected.set()
-                    self._receive_packets(stream)
-        except OSError:  # no JVM has connected, or it has ended
-            pass
+            with self._server:
+                while not self._connected.is_set():
+                    connection, _ = self._server.accept()
+                    with connection, suppress(OSError):  # it has ended
+                        if _is_of_this_user(connection):
+                            self._talk(connection)
         finally:
             with self._sending:
                 self._socket = None
                 for answers in self._waiting.values():
                     answers.put((_NO_JVM, b""))
+
+    def _talk(self, connection: socket.socket) -> None:
+        connection.settimeout(self._seconds)
+        connection.sendall(_HANDSHAKE)
+        stream = connection.makefile("rb")
+        if stream.read(len(_HANDSHAKE)) == _HANDSHAKE:
+            connection.settimeout(None)
+            self._socket = connection
+            self._connected.set()
+            self._receive_packets(stream)
 
     def _receive_packets(self, stream: Any) -> None:
         while True:

@@ -10,6 +10,7 @@ import glob
 import itertools
 import os
 import queue
+import secrets
 import threading
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -335,6 +336,11 @@ class _Holder:
         self._box_id: Optional[int] = None
         self._nothing = self._jvm.java.util.Collections.emptyList()
         self._known: Dict[str, DebuggedMethod] = {}
+        thread, secret = self._jvm.java.lang.Thread.currentThread(), secrets.token_hex(32)
+        before = thread.getName()
+        thread.setName(secret)
+        debugger.prove(secret)
+        thread.setName(before)
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]

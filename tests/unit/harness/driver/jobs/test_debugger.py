@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TypeVar
 
 import pytest
@@ -60,8 +61,10 @@ class Peer:
 
 
 @contextmanager
-def _asking(call: Callable[[Debugger], T]) -> Iterator[tuple[Peer, Callable[[], T]]]:
-    debugger = Debugger(10)
+def _asking(
+    call: Callable[[Debugger], T], debugger: Debugger | None = None
+) -> Iterator[tuple[Peer, Callable[[], T]]]:
+    debugger = debugger or Debugger(10)
     peer = Peer(debugger)
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(call, debugger)
@@ -122,6 +125,38 @@ def test_what_a_called_method_throws_and_what_the_jvm_refuses_is_an_error() -> N
 def test_a_jvm_that_does_not_connect_is_an_error() -> None:
     with pytest.raises(DebuggerFailed, match=r"did not connect to the debugger within 0\.01 s"):
         Debugger(0.01).name_of(5)
+
+
+def test_another_user_is_neither_the_jvm_nor_the_debugger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel says whose process has connected; nobody else can bind the port before the JVM connects."""
+    debugger = Debugger(10)
+    address = ("127.0.0.1", int(debugger.option.rpartition(":")[2]))
+    me = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: me + 1)
+        for greeting in (b"JDWP-Handshake", b""):
+            with socket.create_connection(address, timeout=10) as other:
+                other.sendall(greeting)
+                with suppress(ConnectionResetError):
+                    assert other.recv(14) == b"", "it was greeted"
+        with socket.create_connection(address, timeout=10):
+            pass  # hangs up at once
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(address)
+    with _asking(lambda debugger: debugger.name_of(5), debugger) as (peer, result):
+        peer.answer((11, 1), _text("main"))
+        assert result() == "main"
+
+
+@pytest.mark.parametrize("named", ["secret", "main"])
+def test_the_jvm_has_the_thread_that_was_named_over_another_channel(named: str) -> None:
+    with _asking(lambda debugger: debugger.prove("secret")) as (peer, result):
+        peer.answer((1, 4), struct.pack(">IQQ", 2, 5, 6))
+        assert peer.answer((11, 1), _text("main")) == struct.pack(">Q", 5)
+        peer.answer((11, 1), _text(named))
+        with pytest.raises(DebuggerFailed, match="another program") if named == "main" else nullcontext():
+            result()
 
 
 def test_a_jvm_that_ends_is_an_error_of_what_was_asked_and_of_what_is_asked_later() -> None:

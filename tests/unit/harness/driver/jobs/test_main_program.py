@@ -134,6 +134,9 @@ class Jvm(Debugger):
     def name_of(self, thread):
         return self.names.get(thread, "another")
 
+    def prove(self, thread_name):
+        assert thread_name in self.names.values()
+
     def classes_on_stack(self, thread):
         return frozenset({PY4J} if thread in self.of_py4j else {1, 2})
 
@@ -214,7 +217,9 @@ def _engine(monkeypatch, jvm):
     monkeypatch.setattr(jvm_methods, "check_main", lambda *_: None)
     monkeypatch.setattr(jvm_methods, "java_class", lambda _, name: name if name in jvm.declared else None)
     monkeypatch.setattr(main_program, "_engine", [jvm])
-    thread = SimpleNamespace(setName=lambda name: jvm.names.__setitem__(threading.get_ident(), name))
+    thread = SimpleNamespace(
+        setName=lambda name: jvm.names.__setitem__(threading.get_ident(), name), getName=lambda: "another"
+    )
     properties = SimpleNamespace(put=jvm.properties.__setitem__, remove=jvm.properties.pop)
     lang = SimpleNamespace(
         String="String",
