@@ -12,6 +12,8 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
+from .peer import refuse_others
+
 CLASS_PATH = "spark.driver.extraClassPath"
 FIRST_JARS = "spark.conformance.firstJars"
 
@@ -127,6 +129,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
         _clear_hadoop_defaults(spark)
     # Here, because starting it is not thread-safe; every query calls `foreachBatch` through it.
     ensure_callback_server_started(spark.sparkContext._gateway)
+    refuse_others(spark.sparkContext._gateway._callback_server)
     return spark
 
 

@@ -5,7 +5,6 @@ https://docs.oracle.com/en/java/javase/17/docs/specs/jdwp/jdwp-protocol.html
 
 from __future__ import annotations
 
-import os
 import queue
 import re
 import socket
@@ -13,6 +12,8 @@ import struct
 import threading
 from contextlib import suppress
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..peer import is_of_this_user
 
 JavaValue = Tuple[str, int]
 """The letter of a type, as in a signature, and a primitive value, or the id of an object; 0 is null."""
@@ -22,8 +23,6 @@ NULL: JavaValue = ("L", 0)
 _HANDSHAKE = b"JDWP-Handshake"
 _HEADER = struct.Struct(">IIBH")
 """Length, id, flags; then the numbers of set and command, or in a reply the error."""
-_ESTABLISHED = "01"
-"""The state of a connection in Linux's table. Source: include/net/tcp_states.h."""
 _REPLY = 0x80
 _EVENTS = 0x4064
 """Set 64, command 100: events."""
@@ -101,26 +100,6 @@ def _packed(value: JavaValue) -> bytes:
 
 def _text(text: str) -> bytes:
     return struct.pack(">I", len(text.encode())) + text.encode()
-
-
-def _is_of_this_user(connection: socket.socket) -> bool:
-    """Whether the process at the other end of a connection of this machine is of this user; True where the system does not say so."""
-    _, port = connection.getpeername()
-    _, own = connection.getsockname()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table, encoding="ascii") as file:
-                rows = [line.split() for line in file]
-        except OSError:
-            if table == "/proc/net/tcp":
-                return True
-            continue
-        for row in rows[1:]:
-            ports = [int(address.rpartition(":")[2], 16) for address in row[1:3]]
-            # Of a connection that its owner has closed, Linux says that it is of root.
-            if ports == [port, own] and row[3] == _ESTABLISHED:
-                return int(row[7]) == os.geteuid()
-    return False
 
 
 class Debugger:
@@ -270,7 +249,7 @@ class Debugger:
                 while not self._connected.is_set():
                     connection, _ = self._server.accept()
                     with connection, suppress(OSError):  # it has ended
-                        if _is_of_this_user(connection):
+                        if is_of_this_user(connection):
                             self._talk(connection)
         finally:
             with self._sending:

@@ -61,9 +61,7 @@ class Peer:
 
 
 @contextmanager
-def _asking(
-    call: Callable[[Debugger], T], debugger: Debugger | None = None
-) -> Iterator[tuple[Peer, Callable[[], T]]]:
+def _asking(call: Callable[[Debugger], T], debugger: Debugger | None = None) -> Iterator[tuple[Peer, Callable[[], T]]]:
     debugger = debugger or Debugger(10)
     peer = Peer(debugger)
     with ThreadPoolExecutor(1) as thread:
@@ -141,9 +139,10 @@ def test_another_user_is_neither_the_jvm_nor_the_debugger(monkeypatch: pytest.Mo
                     assert other.recv(14) == b"", "it was greeted"
         with socket.create_connection(address, timeout=10):
             pass  # hangs up at once
-    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+    with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(address)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(address)
     with _asking(lambda debugger: debugger.name_of(5), debugger) as (peer, result):
         peer.answer((11, 1), _text("main"))
         assert result() == "main"
