@@ -14,6 +14,7 @@ from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, FailureReason
 from .files import HadoopFiles, LocalFiles
 from .jobs import main_program
+from .jobs.query_starts import MANAGER, choose_manager
 from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
@@ -34,9 +35,10 @@ class Classic:
     def __init__(
         self, work: str, conf: Dict[str, str], storage: Optional[str] = None, hidden: Optional[Dict[str, str]] = None
     ) -> None:
-        settings = dict(conf)
+        settings, hidden = dict(conf), dict(hidden or {})
         main_program.attach(settings)
-        self.spark = session.start(work, settings, hidden or {})
+        self._manager = hidden.pop(MANAGER, None) or settings.pop(MANAGER, None)
+        self.spark = session.start(work, settings, hidden)
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._native = self.spark.conf.get("spark.conformance.native", None)
@@ -84,6 +86,7 @@ class Classic:
         session = self.spark.newSession()
         for key, value in self._session_settings.items():
             session.conf.set(key, value)
+        choose_manager(session, self._manager)
         self._session_class.setActiveSession(session._jsparkSession)
         return session
 

@@ -16,7 +16,7 @@ from .dataframe import build
 from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
 from .jobs.own_code import AuthorCode, AuthorFailed, AuthorSink, OwnQueries
-from .jobs.query_starts import allowed
+from .jobs.query_starts import allowed, no_starts
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
 from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .permission import analysed_plan, check_plan
@@ -368,7 +368,8 @@ class Execution:
         with _failures("analysis"):
             if self._has_before:
                 state_as_constants(self._session, self._before).createOrReplaceTempView("state")
-            self._frame = build(self._operations, self._read, self._session, self._code)
+            with no_starts(self._session) if self._code is not None else nullcontext():
+                self._frame = build(self._operations, self._read, self._session, self._code)
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             plan = analysed_plan(self._session, self._frame)

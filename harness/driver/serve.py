@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List
 
 from .backend import Backend
 from .errors import DriverFailure, EngineLost, FailureReason, keep_origins, reason_of
+from .jobs.main_program import end_jvm
 
 
 class Channel:
@@ -63,6 +64,7 @@ def serve(arguments: List[str], answer: Handler) -> int:
     for line in sys.stdin:
         threads.submit(_answer, channel, backend, answer, json.loads(line))
     # The host has closed our standard input or was killed, so nobody reads the rest. The JVM ends with this process.
+    end_jvm()
     sys.stderr.flush()
     os._exit(0)
 
@@ -116,6 +118,7 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
             channel.send(
                 "failed", reason=FailureReason.ENGINE_LOST, message="{}: {}".format(type(error).__name__, error)
             )
+            end_jvm()
             os._exit(_ENGINE_LOST_EXIT)
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 

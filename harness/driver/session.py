@@ -12,6 +12,7 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
+from .jobs.query_starts import MANAGER, NO_STARTS
 from .peer import refuse_others
 
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -142,7 +143,7 @@ def settings_of_each(spark: Any) -> dict[str, str]:
         return {}
     context = spark.sparkContext._jsc.sc().conf()
     taken = {key: context.get(key) for key in SESSION_SETTINGS}
-    for key in taken:
+    for key in (*taken, MANAGER):
         context.remove(key)
         spark.builder._options.pop(key, None)  # pyspark sets these anew whenever it asks for the session
     return taken
@@ -193,5 +194,6 @@ def _static_settings(work: str) -> dict[str, str]:
         "spark.local.dir": work + "/scratch",
         "spark.sql.warehouse.dir": work + "/warehouse",
         "spark.sql.catalogImplementation": "in-memory",
+        MANAGER: NO_STARTS,
         **SESSION_SETTINGS,
     }

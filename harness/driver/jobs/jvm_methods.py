@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
-from .query_starts import STARTS_ITSELF
+from .query_starts import NO_STARTS, STARTS_ITSELF
 
 _DATASET = "org.apache.spark.sql.Dataset"
 _OF_LANGUAGES = re.compile(r"(java|javax|jdk|sun|scala)\.")
@@ -75,36 +74,12 @@ def call(named: str, session: Any, frames: Dict[str, Any]) -> Any:
     order = chosen.names if sorted(chosen.names) == sorted(frames) else list(frames)
     left = iter([frames[name] for name in order])
     arguments = [session._jsparkSession if kind == "session" else next(left)._jdf for kind in chosen.arguments]
-    with _no_starts(session):
-        made = getattr(chosen.owner, chosen.method.getName())(*arguments)
+    made = getattr(chosen.owner, chosen.method.getName())(*arguments)
     if made is None:
         raise NotCallable("{} returned null".format(named))
     from pyspark.sql import DataFrame
 
     return DataFrame(made.toDF(), getattr(session, "_wrapped", session))  # up to 3.2 it wants the SQLContext
-
-
-_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-"""The class that reads and writes the logs of queries and of file sinks; a session may set it."""
-_NO_STARTS = "conformance.NoQueryStarts"
-"""The name of a class that does not exist."""
-
-
-@contextmanager
-def _no_starts(session: Any) -> Iterator[None]:
-    """Let no query start in the block: it would write to the checkpoint and the sink that stand in the author's code.
-
-    Spark makes the manager of a query's files before it writes any of them. Only a table that ``toTable`` makes comes first.
-    """
-    before = session.conf.get(_MANAGER, None)
-    session.conf.set(_MANAGER, _NO_STARTS)
-    try:
-        yield
-    finally:
-        if before is None:
-            session.conf.unset(_MANAGER)
-        else:
-            session.conf.set(_MANAGER, before)
 
 
 def _chosen(named: str, session: Any, frames: Dict[str, Any]) -> _Method:
@@ -200,7 +175,7 @@ def thrown(error: BaseException, session: Any) -> Optional[Thrown]:
         return None
     frames = list(exception.getStackTrace())
     said = str(exception.toString())
-    if _NO_STARTS in said:
+    if NO_STARTS in said:
         return Thrown("NotCallable: the method " + STARTS_ITSELF.format(""), place(frames))
     linkage = exception.getClass().getName().endswith(_LINKAGE)
     newer = _CLASS_FILE.search(said)

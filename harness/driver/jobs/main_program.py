@@ -11,6 +11,7 @@ import itertools
 import os
 import queue
 import secrets
+import subprocess
 import threading
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -25,6 +26,7 @@ DEBUGGER = "spark.conformance.debugger"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _LIBRARIES = ("lib/libjdwp.*", "lib/*/libjdwp.*", "bin/jdwp.dll")
 """Where the agent is in the home of a Java, which is the folder ``jre`` of a JDK 8; there it is in a folder named after the processor."""
+_SECONDS_TO_END = 5.0
 _KEY = "conformance.box"
 _PACKAGES = ("org.apache.spark.sql.classic.", "org.apache.spark.sql.")
 """Where the classes of a session are: since 4.0, and before."""
@@ -67,6 +69,12 @@ def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Prog
         if isinstance(_engine[0], Debugger):
             _engine[0] = _Holder(_engine[0], session)
         return _MainRun(named, arguments, session, read).of(_engine[0])
+
+
+def end_jvm() -> None:
+    """End a JVM that holds threads of a program before this process, the debugger, lets them go: they would start their queries."""
+    if _engine and isinstance(_engine[0], _Holder):
+        _engine[0].end_jvm()
 
 
 _engine: List[Any] = []
@@ -352,6 +360,18 @@ class _Holder:
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
+
+    def end_jvm(self) -> None:
+        from pyspark import SparkContext
+
+        process = SparkContext._gateway.proc
+        # It does not answer: it ends.
+        threading.Thread(target=self._jvm.java.lang.System.exit, args=(0,), daemon=True).start()
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:  # it waits for a thread that stands still
+            process.kill()
+            process.wait()
 
     def _hold(self) -> None:
         while True:

@@ -24,7 +24,7 @@ from ..origin import of_the_standard_library
 from . import jvm_methods, main_program
 from .program import ProgramCall, ProgramRun, ProgramSource, for_each
 from .program import run as run_program
-from .query_starts import guard_pyspark
+from .query_starts import NO_STARTS, THROUGH_THE_JVM, guard_pyspark
 from .threads import CodeRun, belonging_to, inherit
 
 BUILDING = "while building the query"
@@ -60,6 +60,9 @@ def mistake_in(error: BaseException, folders: List[str], during: str) -> Optiona
         at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
         return AuthorMistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
     frames = traceback.extract_tb(error.__traceback__)
+    if NO_STARTS in str(error):
+        shown = "QueryStarted: " + THROUGH_THE_JVM
+        return _mistake(shown, shown, frames, folders, during) or AuthorMistake(shown, None, during)
     if _is_of_spark(frames):
         return None
     shown = repr(error)[:_LONGEST]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
+from .query_starts import CLASSIC, CONNECT, MANAGER, QueryStarted, guard_pyspark
 from .threads import CodeRun, belonging_to, of_thread
 
 KAFKA = "kafka"
@@ -51,7 +51,7 @@ OF_TABLES = ("table", "changes")
 _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
-LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation")
+LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation", MANAGER)
 """Settings of the program that are left out: more partitions cost time and change no row, and no checkpoint of its own is used."""
 
 
@@ -470,6 +470,11 @@ class _SharedOptions:
 _shared_options = _SharedOptions()
 
 
+def _set_conf(_: ProgramRun, original: Any, self: Any, key: str, value: Any) -> None:
+    if key != MANAGER:
+        original(self, key, value)
+
+
 def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None:
     """Stops nothing, and listens to nothing: no listener, no signal."""
 
@@ -507,6 +512,7 @@ def _change_pyspark() -> None:
         for owner, methods in changes:
             for name, instead in methods.items():
                 _change(owner, name, instead)
+    _change(getattr(sys.modules.get("pyspark.sql.conf"), "RuntimeConfig", None), "set", _set_conf)
     # Only the main thread of a process may set what a signal does, and this is none.
     _change(signal, "signal", _nothing)
     context = getattr(import_module("pyspark"), "SparkContext", None)

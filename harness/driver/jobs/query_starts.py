@@ -1,7 +1,7 @@
 """Only the harness starts queries, and a sink that the case names: a job that starts its own would write to its own checkpoint and sink.
 
 A query of the author's that started here would run with the checkpoint, the paths and the tables that stand in the code: those of the
-real job.
+real job. PySpark's own methods are guarded in Python; who goes another way, through py4j, Scala, Java or SQL, the JVM stops.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, Callable, Dict, Iterator, Set
+from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from .threads import of_thread
 
@@ -30,6 +30,49 @@ class QueryStarted(Exception):
 
     def __init__(self, method: str) -> None:
         super().__init__("the function " + STARTS_ITSELF.format(" ({})".format(method)))
+
+
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+"""The class that reads and writes the logs of queries and of file sinks; a session may set it."""
+NO_STARTS = "conformance.NoQueryStarts"
+"""The name of a class that does not exist. Spark makes the manager of a query's files before it writes any of them; only a table that
+``toTable`` makes comes first."""
+THROUGH_THE_JVM = (
+    "the code starts a query through the JVM, by py4j, Scala, Java or SQL, with the checkpoint and the sink that stand there, or reads the "
+    "log of one. Nothing was started. Start the query with PySpark's DataStreamWriter"
+)
+
+
+def no_starts(session: Any) -> Any:
+    """In the block let no query start in a session, whatever starts it. The sessions of cases are the only ones in which any can."""
+    return _with_manager(session, NO_STARTS)
+
+
+@contextmanager
+def _with_manager(session: Any, named: Optional[str]) -> Iterator[None]:
+    conf = _settings(session)
+    before = conf.get(MANAGER, "") if conf is not None else None
+    _choose(conf, named)
+    try:
+        yield
+    finally:
+        _choose(conf, before)
+
+
+def choose_manager(session: Any, named: Optional[str]) -> None:
+    """Let a session have the manager that the user names, or Spark's own."""
+    _choose(_settings(session), named)
+
+
+def _settings(session: Any) -> Any:
+    """Those that the JVM has; None through Connect, where the author's code does not reach it."""
+    java = getattr(session, "_jsparkSession", None)
+    return None if java is None else java.conf()
+
+
+def _choose(conf: Any, named: Optional[str]) -> None:
+    if conf is not None:
+        conf.set(MANAGER, named) if named else conf.unset(MANAGER)
 
 
 class _Allowed:
@@ -80,6 +123,8 @@ def guard_pyspark() -> None:
     for module, loaded in ((CLASSIC, "pyspark.sql.dataframe"), (CONNECT, "pyspark.sql.connect.session")):
         if loaded in sys.modules:
             guard(import_module(module).DataStreamWriter)
+    if "pyspark.sql.readwriter" in sys.modules:
+        guard_reader(sys.modules["pyspark.sql.readwriter"].DataFrameReader)
 
 
 def guard(writer: type) -> None:
@@ -90,6 +135,32 @@ def guard(writer: type) -> None:
             for name in _STARTS:
                 if hasattr(writer, name):
                     setattr(writer, name, _checked(name, getattr(writer, name)))
+
+
+def guard_reader(reader: type) -> None:
+    """Let the methods of a ``DataFrameReader`` read the log of a file sink, where ``no_starts`` forbids it."""
+    with _guarding:
+        if reader not in _guarded:
+            _guarded.add(reader)
+            for name in _READS:
+                setattr(reader, name, _reading(getattr(reader, name)))
+
+
+_READS = ("load", "csv", "json", "orc", "parquet", "text", "table")
+_one_at_a_time = threading.RLock()
+
+
+def _reading(read: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(read)
+    def reading(self: Any, *arguments: Any, **options: Any) -> Any:
+        session = getattr(self._spark, "sparkSession", self._spark)  # up to 3.2 a reader has the SQLContext
+        with _one_at_a_time:
+            conf = _settings(session)
+            held = conf is not None and conf.get(MANAGER, "") == NO_STARTS
+            with _with_manager(session, None) if held else nullcontext():
+                return read(self, *arguments, **options)
+
+    return reading
 
 
 def _checked(name: str, start: Callable[..., Any]) -> Callable[..., Any]:

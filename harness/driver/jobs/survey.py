@@ -12,6 +12,7 @@ from ..permission import analysed_plan
 from ..request import StreamRequest
 from . import program
 from .own_code import AuthorCode, AuthorFailed, refused_at
+from .query_starts import no_starts
 
 _STREAM = re.compile(r"\bStreaming\w*Relation")
 """What reads a stream, in an analysed plan."""
@@ -48,7 +49,8 @@ class Survey:
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
             try:
-                started = self._code.program(self._called, self._session, self._read).started
+                with no_starts(self._session):
+                    started = self._code.program(self._called, self._session, self._read).started
                 queries = [self._query(query) for query in started]
             except AuthorFailed as failed:
                 # Only the survey itself knows of columns that nobody does.

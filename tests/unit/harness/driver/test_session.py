@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from harness.driver.jobs.query_starts import MANAGER
 from harness.driver.session import SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each
 
 
@@ -40,7 +41,9 @@ def spark_of(version, settings):
 
 def test_a_query_of_spark_2_gets_the_settings_of_the_context_so_those_of_sessions_are_not_there():
     """SPARK-27253: a clone of a session begins with the context's settings, and a query runs in a clone."""
-    settings = ContextSettings({**SESSION_SETTINGS, "spark.sql.shuffle.partitions": "3", "spark.driver.memory": "1g"})
+    settings = ContextSettings(
+        {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": "3", MANAGER: "x", "spark.driver.memory": "1g"}
+    )
     spark = spark_of("2.4.8", settings)
     taken = settings_of_each(spark)
     assert spark.builder._options == {"spark.driver.memory": "1g"}

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.jobs.query_starts import QueryStarted, allowed, guard
+from harness.driver.jobs.query_starts import (
+    MANAGER,
+    NO_STARTS,
+    QueryStarted,
+    allowed,
+    choose_manager,
+    guard,
+    guard_reader,
+    no_starts,
+)
 
 
 class Session:
@@ -113,3 +123,51 @@ def test_a_writer_without_a_method_is_guarded_as_far_as_it_goes():
 
     guard(Old)
     assert not hasattr(Old, "toTable")
+
+
+def jvm_session(**settings):
+    """A session whose settings the JVM has."""
+    conf = SimpleNamespace(
+        get=lambda key, default: settings.get(key, default),
+        set=settings.__setitem__,
+        unset=lambda key: settings.pop(key, None),
+    )
+    return SimpleNamespace(_jsparkSession=SimpleNamespace(conf=lambda: conf)), settings
+
+
+@pytest.mark.parametrize("named", [None, "acme.Manager"])
+def test_the_jvm_starts_nothing_while_the_author_builds(named):
+    """Spark loads the class that manages a query's files before it writes any of them: there is none of this name."""
+    session, settings = jvm_session(**{MANAGER: NO_STARTS})
+    choose_manager(session, named)
+    before = dict(settings)
+    assert before == ({MANAGER: named} if named else {})
+    with suppress(ValueError), no_starts(session):
+        assert settings == {MANAGER: NO_STARTS}
+        raise ValueError("the author's code")
+    assert settings == before
+
+
+def test_what_a_streaming_query_wrote_is_read_meanwhile():
+    session, settings = jvm_session()
+
+    class DataFrameReader:
+        def __init__(self, spark):
+            self._spark = spark
+
+        def load(self, path):
+            return path, dict(settings)
+
+        csv = json = orc = parquet = text = table = load
+
+    guard_reader(DataFrameReader)
+    of_context = SimpleNamespace(sparkSession=session)  # up to 3.2
+    with no_starts(session):
+        for spark in (session, of_context):
+            assert DataFrameReader(spark).load("out") == ("out", {})
+        assert settings == {MANAGER: NO_STARTS}
+
+
+def test_through_connect_the_author_does_not_reach_the_jvm():
+    with no_starts(SimpleNamespace()):
+        pass
