@@ -12,7 +12,7 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
-from .jobs.query_starts import MANAGER, NO_STARTS
+from .jobs.query_starts import MANAGER, NO_STARTS, record_refusals
 from .peer import refuse_others
 
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -111,11 +111,13 @@ _FIRST_WHOSE_QUERIES_KEEP_THEM = 3
 
 def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     """Start Spark, in local mode by default. The parameters are those of ``classic.Classic``."""
+    from py4j import protocol
     from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
     shown = {**_static_settings(work), **conf}
     order_class_path(shown, os.environ.get("SPARK_HOME", ""))
+    record_refusals(protocol)
     if hidden:
         _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")

@@ -137,6 +137,23 @@ def guard(writer: type) -> None:
                     setattr(writer, name, _checked(name, getattr(writer, name)))
 
 
+def record_refusals(protocol: Any) -> None:
+    """Note each start that the JVM refuses to code of the author's, which may catch the error. ``protocol``: py4j's, before Spark runs."""
+    answer = protocol.get_return_value
+
+    @functools.wraps(answer)
+    def noting(*arguments: Any, **named: Any) -> Any:
+        try:
+            return answer(*arguments, **named)
+        except Exception as error:
+            code = of_thread.code
+            if code is not None and NO_STARTS in str(error):
+                code.refuse()
+            raise
+
+    protocol.get_return_value = noting
+
+
 def guard_reader(reader: type) -> None:
     """Let the methods of a ``DataFrameReader`` read the log of a file sink, where ``no_starts`` forbids it."""
     with _guarding:

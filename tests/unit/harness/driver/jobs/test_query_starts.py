@@ -17,7 +17,9 @@ from harness.driver.jobs.query_starts import (
     guard,
     guard_reader,
     no_starts,
+    record_refusals,
 )
+from harness.driver.jobs.threads import CodeRun, belonging_to
 
 
 class Session:
@@ -166,6 +168,22 @@ def test_what_a_streaming_query_wrote_is_read_meanwhile():
         for spark in (session, of_context):
             assert DataFrameReader(spark).load("out") == ("out", {})
         assert settings == {MANAGER: NO_STARTS}
+
+
+def test_a_start_that_the_jvm_refused_is_noted_though_the_code_catches_the_error():
+    def get_return_value(answer, *_):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    protocol = SimpleNamespace(get_return_value=get_return_value)
+    record_refusals(protocol)
+    run = CodeRun(lambda: "job.py:7")
+    refusal = RuntimeError("java.lang.ClassNotFoundException: " + NO_STARTS)
+    for answer, code in ((refusal, None), (RuntimeError("another"), run), ("fine", run), (refusal, run)):
+        with suppress(RuntimeError), belonging_to(code=code):
+            assert protocol.get_return_value(answer, "client") == "fine"
+    assert run.refused == ["job.py:7"]
 
 
 def test_through_connect_the_author_does_not_reach_the_jvm():
