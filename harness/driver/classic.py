@@ -14,7 +14,7 @@ from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, FailureReason
 from .files import HadoopFiles, LocalFiles
 from .jobs import main_program
-from .jobs.query_starts import MANAGER, choose_manager
+from .jobs.query_starts import choose_manager, record_refusals
 from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
@@ -35,9 +35,12 @@ class Classic:
     def __init__(
         self, work: str, conf: Dict[str, str], storage: Optional[str] = None, hidden: Optional[Dict[str, str]] = None
     ) -> None:
+        from py4j import protocol
+
         settings, hidden = dict(conf), dict(hidden or {})
         main_program.attach(settings)
-        self._manager = hidden.pop(MANAGER, None) or settings.pop(MANAGER, None)
+        self._manager = hidden.pop(session.MANAGER, None) or settings.pop(session.MANAGER, None)
+        record_refusals(protocol)
         self.spark = session.start(work, settings, hidden)
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"

@@ -12,11 +12,15 @@ import re
 import threading
 from typing import Any, Callable, Dict, List
 
-from .jobs.query_starts import MANAGER, NO_STARTS, record_refusals
 from .peer import refuse_others
 
 CLASS_PATH = "spark.driver.extraClassPath"
 FIRST_JARS = "spark.conformance.firstJars"
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+"""The class that reads and writes the logs of queries and of file sinks; a session may set it."""
+NO_STARTS = "conformance.NoQueryStarts"
+"""The name of a class that does not exist. Spark makes the manager of a query's files before it writes any of them; only a table that
+``toTable`` makes comes first. Every session begins with it, and those of cases lose it."""
 
 
 def order_class_path(settings: Dict[str, str], home: str) -> None:
@@ -111,13 +115,11 @@ _FIRST_WHOSE_QUERIES_KEEP_THEM = 3
 
 def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     """Start Spark, in local mode by default. The parameters are those of ``classic.Classic``."""
-    from py4j import protocol
     from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
     shown = {**_static_settings(work), **conf}
     order_class_path(shown, os.environ.get("SPARK_HOME", ""))
-    record_refusals(protocol)
     if hidden:
         _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")

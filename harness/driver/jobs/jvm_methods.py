@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .query_starts import NO_STARTS, STARTS_ITSELF
+from ..session import NO_STARTS
+from .query_starts import STARTS_ITSELF
 
 _DATASET = "org.apache.spark.sql.Dataset"
 _OF_LANGUAGES = re.compile(r"(java|javax|jdk|sun|scala)\.")

@@ -21,10 +21,11 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from ..errors import DriverFailure, FailureReason
 from ..origin import of_the_standard_library
+from ..session import NO_STARTS
 from . import jvm_methods, main_program
 from .program import ProgramCall, ProgramRun, ProgramSource, for_each
 from .program import run as run_program
-from .query_starts import NO_STARTS, THROUGH_THE_JVM, guard_pyspark
+from .query_starts import THROUGH_THE_JVM, guard_pyspark
 from .threads import CodeRun, belonging_to, inherit
 
 BUILDING = "while building the query"

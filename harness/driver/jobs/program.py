@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-from .query_starts import CLASSIC, CONNECT, MANAGER, QueryStarted, guard_pyspark
+from ..session import MANAGER
+from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
 from .threads import CodeRun, belonging_to, of_thread
 
 KAFKA = "kafka"

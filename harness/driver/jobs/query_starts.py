@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, Optional, Set
 
+from ..session import MANAGER, NO_STARTS
 from .threads import of_thread
 
 _STARTS = ("start", "toTable")
@@ -32,11 +33,6 @@ class QueryStarted(Exception):
         super().__init__("the function " + STARTS_ITSELF.format(" ({})".format(method)))
 
 
-MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-"""The class that reads and writes the logs of queries and of file sinks; a session may set it."""
-NO_STARTS = "conformance.NoQueryStarts"
-"""The name of a class that does not exist. Spark makes the manager of a query's files before it writes any of them; only a table that
-``toTable`` makes comes first."""
 THROUGH_THE_JVM = (
     "the code starts a query through the JVM, by py4j, Scala, Java or SQL, with the checkpoint and the sink that stand there, or reads the "
     "log of one. Nothing was started. Start the query with PySpark's DataStreamWriter"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from harness.driver.jobs.query_starts import MANAGER
-from harness.driver.session import SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each
+from harness.driver.session import MANAGER, SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each
 
 
 class Settings(dict[str, str]):

@@ -9,8 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver.jobs.query_starts import (
-    MANAGER,
-    NO_STARTS,
     QueryStarted,
     allowed,
     choose_manager,
@@ -20,6 +18,7 @@ from harness.driver.jobs.query_starts import (
     record_refusals,
 )
 from harness.driver.jobs.threads import CodeRun, belonging_to
+from harness.driver.session import MANAGER, NO_STARTS
 
 
 class Session:
