@@ -98,6 +98,8 @@ def pin_threads(gateway: Any) -> None:
         gateway._gateway_client.deque = ConnectionsOfThread()
 
 
+_LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
+"""The masters for which Spark makes a secret of its own, without which nobody talks to the ports of its JVM. Source: SecurityManager."""
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
 SESSION_SETTINGS = {
@@ -118,7 +120,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
-    shown = {**_static_settings(work), **conf}
+    shown = {**_static_settings(work, {**conf, **hidden}.get("spark.master", "local[1]")), **conf}
     order_class_path(shown, os.environ.get("SPARK_HOME", ""))
     if hidden:
         _start_jvm(shown)
@@ -189,7 +191,7 @@ def _clear_hadoop_defaults(spark: Any) -> None:
             settings.set(key[len(prefix) :], value)
 
 
-def _static_settings(work: str) -> dict[str, str]:
+def _static_settings(work: str, master: str) -> dict[str, str]:
     return {
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
@@ -199,5 +201,6 @@ def _static_settings(work: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": work + "/warehouse",
         "spark.sql.catalogImplementation": "in-memory",
         MANAGER: NO_STARTS,
+        **({"spark.authenticate": "true"} if _LOCAL.fullmatch(master) else {}),
         **SESSION_SETTINGS,
     }

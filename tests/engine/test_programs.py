@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.environments import provision
 from harness.targets.targets import Targets
 from tests.engine.typed import conformance, contents
@@ -254,3 +256,36 @@ def test_what_a_program_asks_of_each_version_is_compared_and_queries_of_its_thre
     assert mode.startswith("output mode: append on 3.5")
     assert ", update on 4" in mode
     assert ", number 3, at asks.py:15: it is compared with nothing on 3.5" in more
+
+
+STARTS = """
+import sys
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+java = spark._jsparkSession.newSession() if "other" in sys.argv else spark._jsparkSession
+writer = java.readStream().format("rate").load().writeStream().format("json")
+try:
+    if spark.version.startswith(sys.argv[1]):
+        writer.option("checkpointLocation", "{0}/checkpoint").start("{0}/table")
+except Exception:
+    if "quietly" not in sys.argv:
+        raise
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders")
+orders.writeStream.start("{0}/more")
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize("how", ["3", "3 other", "4 other", "4 quietly"])
+def test_a_query_that_starts_through_the_jvm_is_refused_before_it_writes(how: str, tmp_path: Path) -> None:
+    """As a Scala helper called from Python does. ``how``: on which Spark, in which session, and whether the job catches the error."""
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "starts.py").write_text(STARTS.format(real))
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    done = _check(tmp_path, "starts.py", "--sample", "orders=orders.csv", "--", *how.split())
+    assert done.returncode in (2, 3), done.stdout + done.stderr
+    assert "Nothing was started" in done.stdout + done.stderr
+    assert not [*real.iterdir()]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from harness.driver.session import MANAGER, SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each
+import pytest
+
+from harness.driver.session import MANAGER, SESSION_SETTINGS, _clear_hadoop_defaults, _static_settings, settings_of_each
 
 
 class Settings(dict[str, str]):
@@ -36,6 +38,15 @@ def spark_of(version, settings):
         builder=SimpleNamespace(_options=dict(settings)),
         sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(conf=lambda: settings))),
     )
+
+
+@pytest.mark.parametrize(
+    ("master", "asks"),
+    [("local", True), ("local[1]", True), ("local[*,3]", True), ("local-cluster[1,1,1024]", False), ("yarn", False)],
+)
+def test_the_ports_of_a_local_jvm_ask_for_a_secret(master, asks):
+    """Spark makes one where it runs alone; on a cluster `spark.authenticate` wants one of the user's. Source: SecurityManager."""
+    assert ("spark.authenticate" in _static_settings("work", master)) is asks
 
 
 def test_a_query_of_spark_2_gets_the_settings_of_the_context_so_those_of_sessions_are_not_there():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -389,6 +390,28 @@ def test_threads_of_the_driver_go_on_and_those_of_a_program_that_has_ended_start
     elsewhere("load", py4j=False)
     assert seen.get(timeout=10) == "really", "a program that has ended still reads with Spark's own method"
     assert seen.empty(), "a query was started after the end"
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_the_jvm_ends_before_the_debugger_leaves(ran, monkeypatch, hangs):
+    """Threads that stand still go on when it leaves. Where one of them keeps the JVM from its end, the JVM is killed."""
+    main_program.end_jvm()
+    ran(lambda _: None)
+    did, asked = [], threading.Event()
+
+    def wait(seconds=None):
+        assert asked.wait(10)
+        did.append("waited")
+        if hangs and seconds is not None:
+            raise subprocess.TimeoutExpired("java", seconds)
+
+    ran.session._jvm.java.lang.System.exit = lambda code: asked.set()
+    process = SimpleNamespace(wait=wait, kill=lambda: did.append("killed"))
+    pyspark = ModuleType("pyspark")
+    pyspark.SparkContext = SimpleNamespace(_gateway=SimpleNamespace(proc=process))
+    monkeypatch.setitem(sys.modules, "pyspark", pyspark)
+    main_program.end_jvm()
+    assert did == (["waited", "killed", "waited"] if hangs else ["waited"])
 
 
 def test_methods_that_only_newer_versions_have_may_be_missing_and_no_others(monkeypatch):
