@@ -139,7 +139,12 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
     values |= {"not_checked": [(line, reason) for line, _, reason in sorted(report.not_checked)]}
     case = Case.model_validate({**values, "row_files": frozenset(report.row_files), "needs_code": needs_code(node)})
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
-    return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
+    if not shared:
+        return case
+    # What the case says of versions comes first, what it says of any two last.
+    of_versions = [entry for entry in case.upgrades if entry.from_ is not None or entry.to is not None]
+    of_any = [entry for entry in case.upgrades if entry not in of_versions]
+    return case.model_copy(update={"upgrades": (*of_versions, *shared, *of_any)})
 
 
 def digest(content: Json) -> str:
