@@ -3,7 +3,8 @@
 The driver inside the engine sends these as JSON. Every instant is in milliseconds since the epoch unless a field says
 otherwise. Values of rows are JSON: a TIMESTAMP is ``1970-01-01T12:05:00.500000Z`` (always six digits, UTC), a
 TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a
-list, a map a list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
+list, a map a list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``. Outside the years 1 to 9999
+an instant is ``1772366400000.000000 s`` and a date ``20513500 d``, seconds and days since 1970.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ INSTANT = "an instant: '12:05' or '12:05:00.5' (1970-01-01, UTC), '2024-03-01 12
 _TIME = r"(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.(?P<fraction>\d+))?)?"
 _DATE = r"(?P<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))"
 _ZONE = r"(?P<zone>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
-INSTANT_PATTERN = re.sub(r"\?P<\w+>", "?:", f"^(?:{_TIME}|{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?)$")
+_SECONDS = r"-?\d{9,15}(?:\.\d{1,6})? s"
+"""Outside the years 1 to 9999, which Python and ISO 8601 do not reach: what `show` writes of an instant of an engine."""
+INSTANT_PATTERN = re.sub(r"\?P<\w+>", "?:", f"^(?:{_TIME}|{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?|{_SECONDS})$")
 """The textual notations, as an ECMA 262 regular expression for the JSON Schema."""
 
 _TIME_ALONE = re.compile(_TIME)
@@ -122,7 +124,10 @@ def to_json_value(value: Json, type: DataType) -> Json:
             keys = [_of(str, key, type, "text, the only type of key in JSON") for key, _ in pairs]
             return {key: to_json_value(item, type.elements[1]) for key, (_, item) in zip(keys, pairs, strict=True)}
         case "timestamp" | "timestamp_ntz":
-            moment = _EPOCH + canonical(value, type) * _MICROSECOND
+            try:
+                moment = _EPOCH + canonical(value, type) * _MICROSECOND
+            except OverflowError:
+                raise NotAValue(value, type, _WITHIN) from None
             return moment.isoformat(timespec="microseconds") + ("Z" if type.name == "timestamp" else "")
         case "float" | "double":
             canonical(value, type)
@@ -190,6 +195,8 @@ def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
 
 @lru_cache(maxsize=4096)  # rows, expectations and observations repeat the same few times
 def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
+    if re.fullmatch(_SECONDS, value):
+        return int(_WIDE.multiply(Decimal(value[:-2]), 1_000_000))
     match = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
     if match is None:
         raise NotAValue(value, type, INSTANT)
@@ -280,6 +287,10 @@ def _decimal(value: Json, type: DataType) -> int | Decimal:
 def _date(value: Json, type: DataType) -> str:
     allowed = "a date like '2024-03-01'"
     text: str = _of(str, value, type, allowed)
+    if re.fullmatch(
+        r"-?\d{6,10} d", text
+    ):  # what an engine says of a date outside the years 1 to 9999: days since 1970
+        return text
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:

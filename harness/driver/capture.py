@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 from .kill_point import Breakpoint
 from .sinks import DirectorySink
-from .values import encode_row
+from .values import collected, encode_row
 
 
 class Capture:
@@ -119,11 +119,10 @@ class LocalCapture(Capture):
                 stop.block_forever()
             if self.running is not None:
                 self.running()
-            schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
             if self.sink is not None:
                 frame = frame.persist()  # the micro-batch, and with it its state, is computed once
-            rows = digest(frame) if self.digests else [encode_row(row, schema) for row in frame.collect()]
+            rows = digest(frame) if self.digests else collected(frame)
             self._rows[batch_id] = rows
             if self._emitted is not None:
                 self._emitted(batch_id, self._rows[batch_id])

@@ -13,6 +13,7 @@ Partitions = List[List[Dict[str, Json]]]
 ArrivingBatch = Dict[str, Partitions]
 """What arrives in one micro-batch, by stream."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_400_YEARS_MS = 146097 * 86400 * 1000
 
 
 class RowsInFile(List[Dict[str, Json]]):
@@ -121,5 +122,8 @@ def snake_case(message: Dict[str, Json]) -> Dict[str, Json]:
 
 def milliseconds(instant: str) -> int:
     """``1970-01-01T00:00:10.000Z`` as milliseconds since the epoch."""
-    parsed = datetime.strptime(instant, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
-    return (parsed - _EPOCH) // timedelta(milliseconds=1)
+    year, month, rest = instant.rsplit("-", 2)
+    # Python ends with the year 9999; the calendar repeats every 400 years.
+    cycles, within = divmod(int(year) - 1, 400)
+    parsed = datetime.strptime("{:04d}-{}-{}".format(within + 1, month, rest), "%Y-%m-%dT%H:%M:%S.%fZ")
+    return (parsed.replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(milliseconds=1) + cycles * _400_YEARS_MS

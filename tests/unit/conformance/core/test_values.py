@@ -46,6 +46,8 @@ DOUBLE = parse_type("double")
         (1709294700.123456, 1_709_294_700_123_456),
         (Decimal("1709294700.123456"), 1_709_294_700_123_456),
         (1e3, 1_000_000_000),
+        ("1772366400000.000000 s", 1_772_366_400_000_000_000),
+        ("-9223372036854.775808 s", -(2**63)),
         (None, None),
     ],
 )
@@ -290,11 +292,22 @@ def test_what_goes_into_a_file_for_spark(value: Any, type: str, sent: Any) -> No
 
 @pytest.mark.parametrize(
     ("value", "type"),
-    [("x", "int"), ("x", "timestamp"), ([1], "struct<a:int,b:int>"), ({1: 1}, "map<int,int>"), ("y", "double")],
+    [
+        ("x", "int"),
+        ("x", "timestamp"),
+        ("1772366400000 s", "timestamp"),
+        ([1], "struct<a:int,b:int>"),
+        ({1: 1}, "map<int,int>"),
+        ("y", "double"),
+    ],
 )
 def test_what_cannot_go_there(value: Any, type: str) -> None:
     with pytest.raises(NotAValue):
         to_json_value(value, parse_type(type))
+
+
+def test_a_date_outside_the_years_of_python_is_a_number_of_days() -> None:
+    assert canonical("20513500 d", parse_type("date")) == "20513500 d"
 
 
 def test_an_error_shows_the_value_as_it_was_written() -> None:

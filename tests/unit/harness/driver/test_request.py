@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.driver.request import CaseRequest, ChangeRequest, StepRequest, StreamRequest
+from harness.driver.request import CaseRequest, ChangeRequest, StepRequest, StreamRequest, milliseconds
 from harness.engine.request import request_for, segments_of
 from tests.support.whole_suite import whole_suite
 
@@ -47,3 +47,18 @@ def test_a_field_that_the_driver_does_not_know_is_an_error():
     assert StreamRequest(ddl="v INT", files=2).files == 2
     with pytest.raises(TypeError, match="unknown"):
         StepRequest.parse({"action": "add", "batches": [], "unknown": 1})
+
+
+@pytest.mark.parametrize(
+    ("instant", "expected"),
+    [
+        ("1970-01-01T00:00:10.000Z", 10_000),
+        ("2026-03-01T12:00:00.123Z", 1_772_366_400_123),
+        # Milliseconds read as seconds.
+        ("58134-01-21T00:00:00.000Z", 1_772_366_400_000_000),
+        ("0000-12-31T00:00:00.000Z", -62_135_683_200_000),
+        ("-0400-12-31T00:00:00.000Z", -62_135_683_200_000 - 146_097 * 86_400_000),
+    ],
+)
+def test_an_instant_of_any_year_is_read(instant, expected):
+    assert milliseconds(instant) == expected
