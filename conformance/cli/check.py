@@ -60,7 +60,7 @@ def check(
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     event_time: list[str] | None = option(
         None,
-        "Column with the event time; by default the first TIMESTAMP. Repeatable.",
+        "Event time, by default the first TIMESTAMP: a column or value.key of JSON text, with a pattern or unit: 't=ts as ms'. Repeatable.",
         "STREAM=COLUMN",
         job_options.INPUT,
     ),
@@ -73,6 +73,9 @@ def check(
         job_options.INPUT,
     ),
     missing: job_options.Missing = "refuse",
+    accept_lost: bool = flag(
+        "--accept-lost", "Rows that are late or have no event time are no reason to fail.", job_options.INPUT
+    ),
     batches: int = option(
         job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
     ),
@@ -114,8 +117,8 @@ def check(
     Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
     last statement is the query. Writes the case, which you may keep, and the results.
 
-    Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
-    an answer.
+    Exits with 0 if nothing changes, 1 if rows differ or are lost on a version, or a checkpoint does not resume, 2 if your code fails, 3
+    without an answer.
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     job, arguments = job_options.with_arguments(job, arguments, main)
@@ -155,7 +158,9 @@ def check(
             return about.known(verdict.features, verdict.conf, verdict.plan, verdict.planned_elsewhere)
 
         shown = _Shown(f"{before.version} → {after.version}", asked.notes)
-        trial = Trial(before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown)
+        trial = Trial(
+            before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown, accept_lost
+        )
         answers, lines = [], list[Text]()
         for number, (query, samples) in enumerate(asked.queries, 1):
             alone = len(asked.queries) == 1

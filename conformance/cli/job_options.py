@@ -19,6 +19,7 @@ from conformance.cli.progress import FileRead
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.own_job.sample import ArrivalOrder, Sample, WithoutColumn, read_sample, silent
+from conformance.own_job.written_time import WrittenTime
 from conformance.runner.resources import EngineUse
 from reports.results.status import Statement
 
@@ -113,7 +114,7 @@ class SampleFiles:
         for stream in self.files.keys() & self.ddl.keys():
             self.read(stream)
 
-    def read(self, stream: str, ddl: str | None = None) -> Sample:
+    def read(self, stream: str, ddl: str | None = None, *, records: bool = False) -> Sample:
         path = Path(self.files[stream])
         with FileRead(path, errors_console()) as bar:
             time, ddl = self.times.get(stream), self.ddl.get(stream, ddl)
@@ -127,6 +128,7 @@ class SampleFiles:
                 watched=bar.watched,
                 arrival=self.arrival,
                 missing=self.missing,
+                records=records,
             )
 
     def all(self) -> tuple[Sample, ...]:
@@ -141,7 +143,13 @@ class SampleFiles:
 
 def described(sample: Sample) -> str:
     """``orders: 40 rows, by order_time: order_time TIMESTAMP, …``"""
-    by = f", by {sample.schema.fields[sample.event_time].name}" if sample.event_time is not None else ", no event time"
+    match sample.event_time:
+        case None:
+            by = ", no event time"
+        case int(column):
+            by = f", by {sample.schema.fields[column].name}"
+        case WrittenTime((place, *_)):
+            by = f", by {'.'.join((sample.schema.fields[place.column].name, *place.keys))} as {place.format}"
     more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
     lacking = f"; null, since no row has them: {', '.join(sample.lacking)}" if sample.lacking else ""
     unread = f"; in the file, and nobody reads them: {', '.join(sample.unread)}" if sample.unread else ""

@@ -13,23 +13,29 @@ from typing import IO, TypeAlias, overload
 from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical, to_json_value
+from conformance.own_job.written_time import WrittenTime
 
 SampleRow: TypeAlias = tuple[Json, ...]
+EventTime: TypeAlias = int | WrittenTime
+"""The position of a column of instants, or where else the times of a row stand."""
 
 MOST_IN_A_CASE = 5_000
 """With more rows, over all streams, a case names files in place of them, and engines answer with digests of what they emit."""
 NO_INSTANT = -(1 << 63)
 
 
-def kept(rows: Iterable[SampleRow], schema: Schema, event_time: int | None) -> Sequence[SampleRow]:
-    """The rows, in a temporary file if they are more than a case may have; ``event_time``: the position of its column."""
+def kept(rows: Iterable[SampleRow], schema: Schema, event_time: EventTime | None) -> Sequence[SampleRow]:
+    """The rows, in a temporary file if they are more than a case may have; ``event_time``: of each."""
     left = iter(rows)
     first = tuple(islice(left, MOST_IN_A_CASE + 1))
     return first if len(first) <= MOST_IN_A_CASE else Stored.of(chain(first, left), schema, event_time)
 
 
-def instant_of(row: SampleRow, schema: Schema, event_time: int | None) -> int:
+def instant_of(row: SampleRow, schema: Schema, event_time: EventTime | None) -> int:
     """The event time of a row in µs since the epoch; `NO_INSTANT` without one."""
+    if isinstance(event_time, WrittenTime):
+        micros = event_time.micros(row)
+        return NO_INSTANT if micros is None else micros
     if event_time is None or row[event_time] is None:
         return NO_INSTANT
     instant: int = canonical(row[event_time], schema.fields[event_time].type)
@@ -55,7 +61,7 @@ class Stored(Sequence[SampleRow]):
         """What `instant_of` says of each."""
 
     @classmethod
-    def of(cls, rows: Iterable[SampleRow], schema: Schema, event_time: int | None) -> Stored:
+    def of(cls, rows: Iterable[SampleRow], schema: Schema, event_time: EventTime | None) -> Stored:
         file = tempfile.TemporaryFile(prefix="conformance-")  # noqa: SIM115 - it lives as long as the rows
         starts, instants, at = array("q"), array("q"), 0
         for row in rows:

@@ -98,8 +98,8 @@ class SampleReader(Protocol):
     @property
     def names(self) -> Collection[str]: ...
 
-    def read(self, stream: str, ddl: str | None = None) -> Sample:
-        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors."""
+    def read(self, stream: str, ddl: str | None = None, *, records: bool = False) -> Sample:
+        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors, ``records``."""
 
     def all(self) -> tuple[Sample, ...]:
         """Every sample, then the streams of which the user gives only columns; see `read_sample` for errors."""
@@ -224,7 +224,9 @@ def queries(
     samples: dict[str, Sample] = {}
     for name, source in sources.items():
         if name in files.names:
-            samples[name] = as_records(files.read(name)) if source.format == KAFKA else files.read(name, source.ddl)
+            samples[name] = (
+                as_records(files.read(name, records=True)) if source.format == KAFKA else files.read(name, source.ddl)
+            )
     for name, source in sources.items():
         if name not in samples:
             samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
@@ -265,7 +267,7 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
 
 
 def as_records(sample: Sample) -> Sample:
-    """The sample of a source of Kafka with all columns of a record; without ``value``, its columns are a JSON object.
+    """The sample of a source of Kafka with all columns of a record.
 
     Raises UnusableSample: ``value`` is neither text nor bytes.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from bisect import bisect_right
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, reduce
-from itertools import accumulate, islice, starmap
+from itertools import accumulate, chain, islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -21,7 +22,8 @@ from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
-from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, SampleRow, Stored, instant_of, kept
+from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime, SampleRow, Stored, instant_of, kept
+from conformance.own_job.written_time import WrittenTime, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
 ArrivalOrder: TypeAlias = Literal["file", "time"]
@@ -57,8 +59,7 @@ class Sample:
     schema: Schema
     rows: Sequence[SampleRow]
     """The values are as in a case, in schema order."""
-    event_time: int | None
-    """The position of the column with the event time; None without one."""
+    event_time: EventTime | None
     skipped: int = 0
     """The file has this many rows beyond the limit."""
     arrival: ArrivalOrder = "file"
@@ -100,20 +101,28 @@ def read_sample(
     watched: Watched = _unwatched,
     arrival: ArrivalOrder = "file",
     missing: WithoutColumn = "refuse",
+    records: bool = False,
 ) -> Sample:
     """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row or column does not match the schema.
 
     Args:
         path: ``.jsonl`` (or ``.json``: an object per line), ``.csv`` (with a header) or ``.parquet``.
-        event_time: the column that holds the event time; None for the first TIMESTAMP column, if there is one.
+        event_time: the column that holds the event time, or what else `written_time` reads; None for the first TIMESTAMP column, without
+            one for what looks like a time.
         ddl: the schema, ``order_time TIMESTAMP, user STRING``; None for that of Parquet, or to infer it from the rows.
         zone: the time zone of the session, for times that name no zone; None for UTC.
         watched: what to read in place of the open file, to see how much of it has been read.
+        records: of a topic, of which a row without ``value`` is the text of the value.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
+    as_text = records and _is_text_of_records(path)
+    if as_text and ddl is not None:
+        raise UnusableSample(
+            path, "each row is the text of a record's value as it is: omit --schema, or give the rows a column value"
+        )
+    ddl = "value STRING" if as_text else ddl
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
-    column = _event_time(path, schema, event_time)
     in_zone = _zone(path, zone) if zone is not None else None
     names: dict[str, None] = {}
 
@@ -121,9 +130,12 @@ def read_sample(
         names.update(dict.fromkeys(record))
         return _row(path, schema, record, line, in_zone)
 
-    with _records(path, schema, watched) as records:
-        rows = kept(starmap(row, islice(records, most)), schema, column)
-        skipped = sum(1 for _ in records)
+    with _records(path, schema, watched, as_text=as_text) as lines:
+        taken = starmap(row, islice(lines, most))
+        first = [*islice(taken, 1)]
+        column = _event_time(path, schema, event_time, *first)
+        rows = kept(chain(first, taken), schema, column)
+        skipped = sum(1 for _ in lines)
     if not rows:
         raise UnusableSample(path, "has no rows")
     wanted = [field.name for field in schema.fields]
@@ -160,20 +172,38 @@ def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
 
 @contextmanager
 def _records(
-    path: Path, schema: Schema | None, watched: Watched = _unwatched
+    path: Path, schema: Schema | None, watched: Watched = _unwatched, *, as_text: bool = False
 ) -> Iterator[Iterator[tuple[int, SampleRecord]]]:
-    """Each row with its line; values of CSV are text without a schema."""
+    """Each row with its line; values of CSV are text without a schema. ``as_text``: the text of a row is its column ``value``."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}
     try:
         if path.exists() and not path.is_file():
             raise UnusableSample(path, "is not a file")
         with path.open("rb") as file:
-            yield rows_in(watched(file), path.suffix, columns)
+            if as_text and path.suffix.lower() in (".jsonl", ".json"):
+                texts = ((number, text.decode().strip()) for number, text in enumerate(watched(file), 1))
+                yield ((number, {"value": text}) for number, text in texts if text)
+            elif as_text:
+                typed = _untexted if path.suffix.lower() == _CSV else lambda value: value
+                read = rows_in(watched(file), path.suffix, {})
+                objects = ((line, {name: typed(value) for name, value in row.items()}) for line, row in read)
+                yield ((line, {"value": json.dumps(row, ensure_ascii=False, default=float)}) for line, row in objects)
+            else:
+                yield rows_in(watched(file), path.suffix, columns)
     except NotRows as problem:
         hint = ": write it in UTF-8" if "codec can't decode" in str(problem) else ""
         raise UnusableSample(path, f"{problem}{hint}") from None
+    except UnicodeDecodeError:
+        raise UnusableSample(path, "is not UTF-8: write it in UTF-8") from None
     except OSError as error:
         raise UnusableSample(path, error.strerror or str(error)) from None
+
+
+def _is_text_of_records(path: Path) -> bool:
+    """Whether the rows of a file are values of records, rather than records with a column ``value``."""
+    with suppress(NotRows), _records(path, None) as records:
+        return all("value" not in record for _, record in islice(records, 1))
+    return True
 
 
 def silent(stream: str, ddl: str) -> Sample:
@@ -269,16 +299,23 @@ def _inferred(
     return Schema(ddl, parse_schema(ddl).fields if fields else ())
 
 
-def _event_time(path: Path, schema: Schema, event_time: str | None) -> int | None:
+def _event_time(path: Path, schema: Schema, said: str | None, row: SampleRow = ()) -> EventTime | None:
+    """Where the event time of the rows stands, of which ``row`` is the first."""
     names = [field.name for field in schema.fields]
-    if event_time is None:
-        return next((at for at, field in enumerate(schema.fields) if field.type.name.startswith("timestamp")), None)
-    if event_time not in names:
-        raise UnusableSample(path, f"has no column {event_time!r}; its columns are {', '.join(names)}")
-    at = names.index(event_time)
-    if not schema.fields[at].type.name.startswith("timestamp"):
-        raise UnusableSample(path, f"the event time {event_time} is {schema.fields[at].type}, not TIMESTAMP")
-    return at
+    instants = [at for at, field in enumerate(schema.fields) if field.type.name.startswith("timestamp")]
+    if said is None and instants:
+        return instants[0]
+    if said in names and names.index(said) in instants:
+        return names.index(said)
+    written = written_time(row, names, said) if row else None
+    if said is not None and written is None:
+        how = "a key of JSON text is value.key, and ' as ' with a pattern or a unit says how the time is written: 'ts as ms'"
+        if said not in names:
+            raise UnusableSample(path, f"has no column {said!r}; its columns are {', '.join(names)}; {how}")
+        raise UnusableSample(
+            path, f"the event time {said} is {schema.fields[names.index(said)].type}, not TIMESTAMP; {how}"
+        )
+    return written
 
 
 def _row(path: Path, schema: Schema, record: SampleRecord, line: int, zone: tzinfo | None) -> tuple[Json, ...]:
@@ -475,4 +512,6 @@ def _far_ahead(sample: Sample) -> SampleRow | None:
     moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
     if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:
         return None
+    if isinstance(sample.event_time, WrittenTime):
+        return sample.event_time.later(sample.rows[at], FAR_AHEAD.days)
     return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))

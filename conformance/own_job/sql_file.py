@@ -107,7 +107,7 @@ class SqlFile:
                 raise WrongUsage(f"--watermark: {unknown('stream', stream, by_stream)}")
             fields, number = by_stream[stream].schema.fields, by_stream[stream].event_time
             # A silent stream has a schema only, and no column by which its rows are divided.
-            times = fields[number:] if number is not None else [f for f in fields if f.type.name == "timestamp"]
+            times = fields[number:] if isinstance(number, int) else [f for f in fields if f.type.name == "timestamp"]
             if (column := next(iter(times), None)) is None:
                 raise WrongUsage(f"--watermark: {stream} has no event time: give it by --event-time {stream}=COLUMN")
             watermarks[stream] = (column.name, delay)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from conformance.own_job.job_run import (
 )
 from conformance.own_job.records import NOTHING_KNOWN, record, write_results
 from conformance.own_job.sample import Sample
+from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.statements import statements, stress_statement
 from conformance.own_job.verdict import JobVerdict, Stress, combined_exit_code, judge_job
 from conformance.runner.execution import Display
@@ -31,6 +33,7 @@ from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
+from reports.results.checkpoint_status import combined
 from reports.results.status import Statement
 
 MOST_BATCHES = 50
@@ -83,6 +86,12 @@ class QueryAnswer:
     stresses: tuple[Stress, ...]
     known: Known | None
     """None if nothing is published about the versions."""
+    accept_lost: bool = False
+    """Whether rows that are lost are no reason to fail."""
+
+    @cached_property
+    def rows(self) -> RowsOfVersions:
+        return RowsOfVersions.of(self.verdict, self.samples)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -92,6 +101,7 @@ class QueryAnswer:
 
     @property
     def statements(self) -> Iterator[Statement]:
+        yield from self.rows.statements()
         yield from statements(self.verdict)
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
@@ -99,14 +109,15 @@ class QueryAnswer:
 
     @property
     def exit_code(self) -> int:
-        return combined_exit_code(self.verdict, self.stresses)
+        lost = self.rows.lost and not self.accept_lost
+        return combined([combined_exit_code(self.verdict, self.stresses), int(lost)])
 
     def record(self) -> dict[str, Json]:
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
         stresses = {stress.name: record(stress.verdict) for stress in self.stresses}
         for stress in stresses.values():
             del stress["case"]  # it is not kept
-        return {**record(self.verdict, known), **dict.fromkeys(CONDITIONS), **stresses}
+        return {**record(self.verdict, known), "lost": self.rows.record(), **dict.fromkeys(CONDITIONS), **stresses}
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,7 @@ class Trial:
     known: Callable[[JobVerdict], Known | None]
     """What is published about the query of a verdict."""
     listener: TrialListener
+    accept_lost: bool = False
 
     def answer(self, query: OwnQuery, samples: Sequence[Sample], output: Path, command: str) -> QueryAnswer:
         """Try a query with its samples; write its case and the results into a folder, with the command line.
@@ -150,7 +162,7 @@ class Trial:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict = replace(verdict, asked_otherwise=query.changes)
         write_results(verdict, output / RESULTS, command)
-        return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict))
+        return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict), self.accept_lost)
 
     def _case(
         self, query: OwnQuery, samples: Sequence[Sample], folder: Path, *, silent: bool = False, again: bool = False

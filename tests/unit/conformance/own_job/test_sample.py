@@ -95,6 +95,27 @@ def test_a_column_that_no_row_has_is_refused_or_null_and_what_nobody_reads_is_na
     assert "nobody reads them: Who, extra" in described(sample)
 
 
+def test_a_row_of_a_topic_stays_the_text_of_its_line_and_closes_windows_in_its_own_format(tmp_path: Path) -> None:
+    lines = '{"shop": "a",  "at": "2026-03-01 10:00:00"}', '{"at": "2026-03-01 10:20:00"}', "no JSON"
+    path = written(tmp_path, "orders.jsonl", "\n".join(lines))
+    sample = read_sample("orders", path, records=True)
+    assert (sample.schema.ddl, [row[0] for row in sample.rows]) == ("value STRING", [*lines])
+    assert "by value.at as yyyy-MM-dd' 'HH:mm:ss" in described(sample)
+    *_, ahead, again = arrivals([sample], 2, again=True)
+    assert ahead.rows["orders"] == (('{"at": "2027-03-02 10:20:00"}',),)
+    assert again.rows["orders"] == (*ahead.rows["orders"], (lines[0],))
+    with pytest.raises(UnusableSample, match="omit --schema, or give the rows a column value"):
+        read_sample("orders", path, records=True, ddl="shop STRING")
+
+
+def test_rows_of_csv_and_rows_with_a_value_are_records_of_a_topic(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.csv", "at,n\n2026-03-01 10:00,7\n")
+    assert read_sample("orders", path, records=True).rows == (('{"at": "2026-03-01 10:00", "n": 7}',),)
+    path = json_lines(tmp_path, {"value": '{"ts": 1772359200}', "key": "k"})
+    sample = read_sample("orders", path, records=True)
+    assert (sample.rows[0], sample.instants[0]) == (('{"ts": 1772359200}', "k"), 1_772_359_200_000_000)
+
+
 def test_a_column_that_some_rows_have_is_not_missing(tmp_path: Path) -> None:
     path = json_lines(tmp_path, {"n": 1}, {"n": 2, "who": "ada"})
     assert read_sample("orders", path, ddl="n INT, who STRING").lacking == ()

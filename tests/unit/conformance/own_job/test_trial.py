@@ -69,7 +69,9 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     assert asked == [answer.verdict]
     assert (answer.verdict.answer, answer.exit_code) == ("same", int(repeat_rows))
     texts = [statement.text for statement in answer.statements]
-    assert texts[0].startswith("same rows, watermarks and state")
+    # What became of the sample's rows comes first.
+    assert texts[0].startswith("both versions: ")
+    assert texts[1].startswith("same rows, watermarks and state")
     # What is published follows the sample, and what rows under another condition show comes last.
     stressed = [text for text in texts if text.startswith("with repeated and late rows: 1 more row than before")]
     assert texts[-1 - len(stressed) :] == ["1 known bug", *stressed]

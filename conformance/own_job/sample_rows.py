@@ -1,0 +1,140 @@
+"""What became of the rows of a sample on each version, as its engine counted them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+
+from conformance.core.data import Json
+from conformance.core.observation import DROPPED_ROWS, BatchSeen, Observation
+from conformance.core.values import show_ms
+from conformance.core.wording import counted
+from conformance.own_job.sample import FAR_AHEAD, FAR_AHEAD_COMES, Sample
+from conformance.own_job.verdict import JobVerdict
+from reports.results.status import Statement
+
+_YEAR = timedelta(days=365.2425)
+_WATERMARK = re.compile(r"EventTimeWatermark (\w+#\d+)")
+_OF_GROUPS = {"stateStoreSave", "sessionWindowStateStoreSaveExec"}
+"""Operators that count late groups, of which a row may have several and several rows one."""
+NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
+
+
+@dataclass(frozen=True)
+class SampleRows:
+    """The rows of a sample on one version; the names are those of the JSON document."""
+
+    rows_in: int
+    without_event_time: str | None
+    """The expression or column that gave null; None if it did for no row."""
+    late: tuple[str, ...]
+    """What each operator dropped."""
+    in_state: int
+    """Rows in state when the sample ends."""
+    out: int
+    """Rows that came out until then."""
+    out_later: int
+    """Rows that came out because of the row much later."""
+    other_years: tuple[int, ...]
+    """Years of event times before 1970 or after the next year."""
+    closed: bool
+    """Whether the row much later moved the watermark, if there is one."""
+
+    @classmethod
+    def of(cls, verdict: JobVerdict, seen: Observation, samples: Sequence[Sample]) -> SampleRows:
+        ahead = {step.number for step in verdict.case.steps if step.name == FAR_AHEAD_COMES}
+        own, last = (
+            [batch for step in seen.steps if (step.number in ahead) is later for batch in step.batches]
+            for later in (False, True)
+        )
+        times = [batch.event_time for batch in own if batch.event_time is not None]
+        before, reached = (max((batch.next_watermark or 0 for batch in part), default=0) for part in (own, last))
+        years = {1970 + timedelta(milliseconds=end) // _YEAR for time in times for end in (time.min, time.max) if end}
+        return cls(
+            rows_in=sum(len(sample.rows) for sample in samples),
+            # Spark's statistics count a row without an event time as 1970-01-01 00:00.
+            without_event_time=_null(verdict.plan) if any(time.min == 0 for time in times) else None,
+            late=tuple(_late([*own, *last])),
+            in_state=sum(own[-1].state) if own else 0,
+            out=_emitted(own, digests=verdict.digests),
+            out_later=_emitted(last, digests=verdict.digests),
+            other_years=tuple(sorted(year for year in years if not 1970 <= year <= datetime.now(UTC).year + 1)),
+            closed=not times or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
+        )
+
+    @property
+    def lost(self) -> bool:
+        return bool(self.late or self.without_event_time)
+
+    def statements(self, on: str) -> Iterator[Statement]:
+        if not self.closed:
+            yield Statement("bug", "▲", f"{on}: {NOT_CLOSED}")
+        null = (f"without an event time, since {self.without_event_time} is null",) if self.without_event_time else ()
+        text = f"{on}: {counted(self.rows_in, 'row')} of the sample in; {self.in_state} in state at its end; {self.out} out"
+        later = f", {self.out_later} more after a row much later" if self.out_later else ""
+        if self.lost:
+            yield Statement("bug", "▲", f"{text}{later}; rows are lost", (*null, *self.late))
+        else:
+            yield Statement("conforms", "●", f"{text}{later}; none late, none without an event time")
+        if self.other_years:
+            years = ", ".join(map(str, self.other_years))
+            yield Statement("bug", "▲", f"{on}: event times in the year {years}: is their unit another, milliseconds?")
+
+
+@dataclass(frozen=True)
+class RowsOfVersions:
+    versions: tuple[tuple[str, SampleRows], ...]
+    """The title of each version that has an answer, with its rows."""
+
+    @classmethod
+    def of(cls, verdict: JobVerdict, samples: Sequence[Sample]) -> RowsOfVersions:
+        seen = zip((verdict.before, verdict.after), (whole.observation for whole in verdict.wholes), strict=True)
+        answers = ((target.title, answer) for target, answer in seen if answer and answer.own_code_error is None)
+        return cls(tuple((title, SampleRows.of(verdict, answer, samples)) for title, answer in answers))
+
+    @property
+    def lost(self) -> bool:
+        return any(rows.lost for _, rows in self.versions)
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield what became of the rows, once if both versions agree."""
+        agree = len(self.versions) == 2 and len({rows for _, rows in self.versions}) == 1
+        for title, rows in self.versions[: 1 if agree else None]:
+            yield from rows.statements("both versions" if agree else title)
+
+    def record(self) -> list[Json]:
+        return [{"spark": title, **asdict(rows)} for title, rows in self.versions if rows.lost]
+
+
+def _late(batches: Iterable[BatchSeen]) -> Iterator[str]:
+    dropped: Counter[tuple[int, str]] = Counter()
+    watermarks: dict[tuple[int, str], str] = {}
+    for batch in batches:
+        for at, operator in enumerate(batch.progress.get("stateOperators", [])):
+            if number := int(operator.get(DROPPED_ROWS, 0)):
+                key = at, str(operator.get("operatorName", "an operator"))
+                dropped[key] += number
+                watermarks[key] = f", with watermarks up to {show_ms(batch.watermark)}"
+    for key, number in dropped.items():
+        yield f"{key[1]} dropped {counted(number, 'late group' if key[1] in _OF_GROUPS else 'late row')}{watermarks[key]}"
+
+
+def _emitted(batches: Iterable[BatchSeen], *, digests: bool) -> int:
+    rows = [row for batch in batches for row in batch.rows]
+    return sum(int(str(row[0]).split()[0]) for row in rows) if digests else len(rows)
+
+
+def _null(plan: str) -> str:
+    """The expression of the column of the first watermark, by an extended plan; else its name."""
+    marked = _WATERMARK.search(plan)
+    if marked is None:
+        return "it"
+    end, depth = plan.find(f" AS {marked[1]}"), 0
+    for at in range(end, -1, -1):
+        depth += (plan[at] in ")]") - (plan[at] in "([")
+        if depth < 0 or (depth == 0 and plan.startswith(", ", at)):
+            return re.sub(r"#\d+L?", "", plan[at + 1 : end].strip())
+    return marked[1].partition("#")[0]

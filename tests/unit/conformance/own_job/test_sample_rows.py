@@ -1,0 +1,83 @@
+"""What became of a sample's rows, by what the engines of both versions counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from conformance.core.observation import EventTime, Observation
+from conformance.core.spark_types import parse_schema
+from conformance.own_job.sample import FAR_AHEAD_COMES, Sample
+from conformance.own_job.sample_rows import NOT_CLOSED, RowsOfVersions, SampleRows
+from tests.support.observations import batch, case, expect, ms, observed, step
+from tests.unit.conformance.own_job.test_statements import verdict
+
+SAMPLE = Sample("events", parse_schema("t TIMESTAMP, n INT"), tuple((f"12:0{n}", n) for n in range(6)), 0)
+PLAN = (
+    "+- EventTimeWatermark minute#12: timestamp, 10 minutes\n"
+    "   +- Project [placed#0, cast(date_format(placed#0, yyyy-MM-dd'T'hh:mm, Some(UTC)) as timestamp) AS minute#12]"
+)
+YEAR_LATER = ms(12) + timedelta(days=366) // timedelta(milliseconds=1)
+
+
+def run(
+    dropped: int = 0, operator: str = "stateStoreSave", first: int = ms(12), ahead: int = YEAR_LATER
+) -> Observation:
+    progress = {"stateOperators": [{"operatorName": operator, "numRowsDroppedByWatermark": dropped}]}
+    times = EventTime(min=first, max=ms(12), avg=ms(12))
+    own = batch(0, ("a",), watermark=ms(11), next_watermark=ms(11), state=(4,), progress=progress, event_time=times)
+    return observed(step(1, own), step(2, batch(1, ("b",), ("c",), watermark=ms(11), next_watermark=ahead)))
+
+
+def rows(seen: Observation, **keys: Any) -> SampleRows:
+    of = case(expect(), expect(), names={2: FAR_AHEAD_COMES})
+    return SampleRows.of(replace(verdict(), **{"case": of, "plan": PLAN, **keys}), seen, [SAMPLE])
+
+
+def lines(*seen: Observation) -> list[str]:
+    both = RowsOfVersions(tuple(zip(("3.5.9", "4.3.0"), map(rows, seen), strict=False)))
+    return [f"{found.glyph} {line}" for found in both.statements() for line in (found.text, *found.details)]
+
+
+def test_rows_that_are_not_lost_are_counted_once_for_both_versions() -> None:
+    text = "● both versions: 6 rows of the sample in; 4 in state at its end; 1 out, 2 more after a row much later"
+    assert lines(run(), run()) == [f"{text}; none late, none without an event time"]
+    assert RowsOfVersions((("3.5.9", rows(run())),)).record() == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "unit"),
+    [("stateStoreSave", "late groups"), ("dedupe", "late rows"), ("symmetricHashJoin", "late rows")],
+)
+def test_late_rows_are_said_with_the_operator_that_dropped_them_and_its_watermark(operator: str, unit: str) -> None:
+    known = rows(run(dropped=9, operator=operator))
+    assert known.lost
+    assert known.late == (f"{operator} dropped 9 {unit}, with watermarks up to 11:00",)
+    found = lines(run(), run(dropped=9, operator=operator))
+    assert [line.partition(":")[0] for line in found if "of the sample" in line] == ["● 3.5.9", "▲ 4.3.0"]
+
+
+def test_an_event_time_that_is_null_is_said_with_the_expression_that_gave_it() -> None:
+    known = rows(run(first=0))
+    assert known.without_event_time == "cast(date_format(placed, yyyy-MM-dd'T'hh:mm, Some(UTC)) as timestamp)"
+    assert rows(run(first=0), plan="EventTimeWatermark t#3: timestamp, 1 minutes").without_event_time == "t"
+    assert (known.lost, known.other_years) == (True, ())
+
+
+def test_a_year_that_no_event_has_is_said() -> None:
+    (_, line) = lines(run(first=1_772_366_400_000_000), run(first=1_772_366_400_000_000))
+    assert line == "▲ both versions: event times in the year 58134: is their unit another, milliseconds?"
+
+
+def test_if_no_row_closed_the_windows_that_is_the_first_line() -> None:
+    assert lines(run(ahead=ms(11)))[0] == f"▲ 3.5.9: {NOT_CLOSED}"
+    without_watermark = observed(step(1, batch(0, event_time=None)))
+    assert rows(without_watermark).closed
+
+
+def test_of_digests_the_number_of_rows_is_read() -> None:
+    seen = observed(step(1, batch(0, ("70 rows", "digest 5"))))
+    assert rows(seen, digests=True).out == 70
