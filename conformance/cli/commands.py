@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from conformance.cli.console import flush, safe_streams
-from conformance.core.errors import on_stop
+from conformance.core.errors import cause, on_stop
 from conformance.core.wording import printable
 
 MANY = 11
@@ -182,7 +182,7 @@ def _report_error(error: Exception, *, debug: bool) -> int:
     elif code is not None:
         lines = [f"conformance: {error}"]
     elif isinstance(error, OSError):
-        lines = [f"conformance: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"]
+        lines = [f"conformance: {f'{error.filename}: ' if error.filename else ''}{cause(error)}"]
     elif isinstance(error, MemoryError):
         lines = ["conformance: there is not enough memory for these files"]
     else:

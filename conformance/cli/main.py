@@ -8,6 +8,7 @@ machine failed, or we did. Every error takes one or two lines; ``--debug`` adds 
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -63,6 +64,8 @@ def _print_version(asked: bool) -> None:
 def _show_tracebacks(context: typer.Context, asked: bool) -> None:
     if asked and isinstance(context.command, Commands):
         context.command.debug = True
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("harness").setLevel(logging.DEBUG)
 
 
 @app.callback()

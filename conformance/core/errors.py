@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +12,12 @@ from threading import Timer, main_thread
 from typing import Any, ClassVar
 
 _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+
+
+def cause(error: OSError) -> str:
+    """What the operating system says: ``No space left on device``; of many files, which shutil lists, of the first."""
+    listed = re.search(r"\[Errno \d+\] ([^:]+)", str(error)) if isinstance(error, shutil.Error) else None
+    return listed[1] if listed else error.strerror or str(error)
 
 
 _waited_for: set[Callable[[], object]] = set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from conformance.core.case import TABLE_FORMATS, Case, RunSource
-from conformance.core.errors import WrongUsage, on_stop
+from conformance.core.errors import WrongUsage, cause, on_stop
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
@@ -92,7 +91,8 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
                 root = work
                 root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            what = f"cannot write to {work or shared or tempfile.gettempdir()}: {error.strerror}"
+            # Without any folder for temporary files, the text of the error names those that were tried.
+            what = f"cannot write to {work or shared or error.filename or 'a temporary folder'}: {cause(error)}"
             raise HarnessError(f"{what}. Input, checkpoints and state are written there.") from error
         yield root.resolve()
 

@@ -126,6 +126,8 @@ class Dispatcher:
                 mailbox.put(delivery)
 
 
+_FRAME = re.compile(r"\s+(?:at .*\(|\.\.\. \d+ more)")
+"""A line of Java's stack, of which there are hundreds after the line that tells."""
 _LOG_LINES = 15
 """How many lines of the driver's log an error shows."""
 _CLOSING_SECONDS = 10.0
@@ -246,7 +248,7 @@ class DriverConnection:
             return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
         if failed.reason in (FailureReason.MACHINE_OVERLOADED, FailureReason.EXECUTORS_LOST):
             return TooBusy(f"the driver failed at {doing}: {failed.message}")
-        return DriverFailed(f"the driver failed at {doing}:\n{failed.message}")
+        return DriverFailed(f"the driver failed at {doing}: {failed.message}")
 
     def _send(self, request: Message) -> None:
         try:
@@ -269,7 +271,8 @@ class DriverConnection:
 
     def _read_log(self) -> None:
         for line in self.transport.log():
-            self._log.append(self._redact(line.rstrip("\n")))
+            if not _FRAME.match(line):
+                self._log.append(self._redact(line.rstrip("\n")))
 
 
 ANSWERED_BEFORE_FINISH = 5

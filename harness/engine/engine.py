@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -9,9 +11,12 @@ from typing import Protocol
 from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Identity, Observation, StepSeen
 from harness.engine.protocol import CaseRequest, FailureReason, ProgramRequest, ProgramSeen
-from harness.errors import HarnessError
+from harness.errors import HarnessError, machine_cause
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target
+
+_LOG = logging.getLogger(__name__)
+_RAISED = re.compile(r"(?:Exception|Error)\b")
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,14 @@ class EngineNotStarted(EngineDied):
     """The driver reported that the engine did not start: ``reason``, and ``detail``, the driver's message."""
 
     def __init__(self, reason: FailureReason, detail: str, ending: str, *, log: str = "") -> None:
-        super().__init__(f"the engine did not start and ended with {ending}:\n{detail}", log=log)
+        what = f"the engine did not start and ended with {ending}"
+        _LOG.debug("%s:\n%s\n%s", what, detail, log)
+        short, said = detail, [line for line in log.splitlines() if _RAISED.search(line)]
+        if (cause := machine_cause(f"{detail}\n{log}")) is not None:
+            short, log = f"{cause} (see `ulimit -a`, and the free space of TMPDIR)", ""
+        elif detail.startswith("Traceback "):
+            short, log = "; ".join([detail.rstrip().splitlines()[-1], *said[-1:], "--debug shows the rest"]), ""
+        super().__init__(f"{what}: {short}", log=log)
         self.reason = reason
         self.detail = detail
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, run, which
-from harness.errors import HarnessError
+from harness.errors import HarnessError, machine_cause
 from harness.targets.targets import JavaRequirement
 
 _SECONDS_TO_ANSWER = 60
@@ -87,12 +87,15 @@ def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java
     Raises:
         NoSuchJava: none does.
         BadJavaOptions: one would, without the options in the environment.
+        HarnessError: one does not start for lack of memory or files.
     """
     unfit: dict[str, str] = {}
     for place, binary in candidates(environ):
         try:
             java = inspect(binary)
         except NotAJava as error:
+            if machine_cause(str(error)):
+                raise HarnessError(f"{binary} {error} (see `ulimit -a`)") from None
             unfit[place] = str(error)
         else:
             if (why := java.shortcoming(need)) is None:
@@ -183,7 +186,7 @@ def _output(binary: Path, environ: Mapping[str, str], *arguments: str) -> str:
 
 
 def _tail(text: str) -> str:
-    return (text.strip().splitlines() or ["no output"])[-1].strip()
+    return machine_cause(text) or (text.strip().splitlines() or ["no output"])[-1].strip()
 
 
 def can_wrap() -> bool:

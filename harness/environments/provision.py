@@ -20,7 +20,7 @@ from harness.environments.class_archive import compile_imported
 from harness.environments.environment import Environment, EnvironmentSpec, Manifest
 from harness.environments.installer import InstallFailed, Python, Uv, download, find_uv, newest, obtain_uv, specifier
 from harness.environments.java import Java, NoSuchJava
-from harness.errors import HarnessError
+from harness.errors import HarnessError, machine_cause
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.targets import Target
 
@@ -41,9 +41,8 @@ print(json.dumps({
 
 
 def _broken(root: Path, why: str) -> HarnessError:
-    return HarnessError(
-        f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
-    )
+    advice = "see `ulimit -a`" if machine_cause(why) else "Remove that directory; the next run makes it again."
+    return HarnessError(f"The environment in {root} does not work: {why}\n{advice}")
 
 
 def prepare(

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from conformance.core.errors import cause
 from conformance.core.wording import is_secret
 from harness.engine.transport import SubprocessTransport
 from harness.environments.environment import Environment
+from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.targets.targets import Target
 
@@ -25,11 +27,16 @@ START_SECONDS = 180.0
 def stage(target: Target, root: Path, folders: Mapping[str, Path] = MappingProxyType({"driver": DRIVER})) -> Path:
     """Make and return a directory for an engine below ``root``, with folders of code in its ``engine``: no other code is importable.
 
+    Raises HarnessError: it cannot be written.
+
     ``folders``: by their paths there; by default the driver.
     """
-    work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
-    for path, folder in folders.items():
-        shutil.copytree(folder, work / "engine" / path, ignore=shutil.ignore_patterns("__pycache__"))
+    try:
+        work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
+        for path, folder in folders.items():
+            shutil.copytree(folder, work / "engine" / path, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise HarnessError(f"cannot write {root}: {cause(error)}") from error
     return work
 
 

@@ -254,3 +254,23 @@ class TestFinish:
         case.join()
         assert ends
         assert finished == []
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "serve.py", line 57, in serve\nPySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java …\n'
+
+
+@pytest.mark.parametrize(
+    ("detail", "log", "said"),
+    [
+        (TRACEBACK, "Caused by: java.io.IOException: x.jar (Too many open files)\nbye", "x.jar (Too many open files)"),
+        (TRACEBACK, "hello\njava.lang.AssertionError: no file\nbye", "JAVA_GATEWAY_EXITED] Java …; java.lang.Assert"),
+        ("FileNotFoundError: No usable temporary directory found in ['/tmp']", "", "No usable temporary directory"),
+    ],
+)
+def test_an_engine_that_does_not_start_says_the_cause_in_one_line(detail, log, said, caplog):
+    caplog.set_level("DEBUG", "harness")
+    told = str(EngineNotStarted(FailureReason.DRIVER_ERROR, detail, "exit code 3", log=log))
+    assert told.startswith("the engine did not start and ended with exit code 3: ")
+    assert said in told
+    assert "\n" not in told
+    assert detail in caplog.text

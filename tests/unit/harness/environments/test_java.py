@@ -10,6 +10,7 @@ import pytest
 from harness.environments import java as javas
 from harness.environments import provision
 from harness.environments.java import BadJavaOptions, NoSuchJava
+from harness.errors import HarnessError
 from harness.targets.targets import JavaRequirement, Targets
 from tests.support import environments as fakes
 
@@ -37,6 +38,14 @@ def test_a_java_that_does_not_serve_is_passed_over(bare: dict[str, str], tmp_pat
     (tmp_path / "path" / "java").symlink_to(tmp_path / "path-jdk" / "bin" / "java")
     found = javas.find(SPARK_4, bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk", "11.0.1", "java.base"))})
     assert found.home == tmp_path / "path-jdk"
+
+
+def test_a_java_without_memory_says_so_and_no_other_is_installed(bare: dict[str, str], tmp_path: Path) -> None:
+    binary = fakes.java(tmp_path / "jdk", "17.0.1", "java.base") / "bin" / "java"
+    binary.write_text("#!/bin/sh\necho Could not allocate compressed class space: 1073741824 bytes; echo bye; exit 1\n")
+    with pytest.raises(HarnessError, match=r"Could not allocate compressed class .* \(see `ulimit -a`\)") as caught:
+        javas.find(SPARK_3, bare | {"JAVA_HOME": str(tmp_path / "jdk")})
+    assert not isinstance(caught.value, javas.NoSuchJava)
 
 
 def test_java_8_knows_no_modules_and_serves(bare: dict[str, str], tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from harness.errors import HarnessError
 from harness.runtimes import program
 from harness.runtimes.cluster import StorageUrl
 
@@ -29,3 +33,14 @@ def test_every_user_of_the_machine_can_read_arguments_so_secrets_are_none(
     assert environ["TMPDIR"] == str(tmp_path / "tmp")
     assert environ["SPARK_SUBMIT_OPTS"].endswith(f'"-Djava.io.tmpdir={tmp_path / "tmp"}"')
     assert not {"CONFORMANCE_SETTINGS", "CONFORMANCE_STORAGE"} & started[1][1].keys()
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: str, target: str, **_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, target)
+
+    # What `copytree` does of each file, whose errors it collects.
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(HarnessError) as caught:
+        program.stage(SimpleNamespace(key="spark-3.5.9"), tmp_path)  # type: ignore[arg-type]
+    assert str(caught.value) == f"cannot write {tmp_path}: No space left on device"
