@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
-from typing import Any, Iterator, List
+from typing import Any
 
 _ESTABLISHED = "01"
 """The state of a connection in Linux's tables. Source: include/net/tcp_states.h."""
@@ -13,24 +13,15 @@ _ESTABLISHED = "01"
 
 def is_of_this_user(connection: socket.socket) -> bool:
     """Whether the process that has connected is of this user; True where the system has no table that says so (not Linux)."""
-    ports = [connection.getpeername()[1], connection.getsockname()[1]]
-    try:
-        rows = list(_connections())
-    except OSError:
-        return True
-    # Of a connection that its owner has closed, Linux says that it is of root.
-    return any(
-        int(row[7]) == os.geteuid()
-        for row in rows
-        if row[3] == _ESTABLISHED and ports == [int(address.rpartition(":")[2], 16) for address in row[1:3]]
-    )
-
-
-def _connections() -> Iterator[List[str]]:
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        if table == "/proc/net/tcp" or os.path.exists(table):
-            with open(table, encoding="ascii") as file:
-                yield from (line.split() for line in list(file)[1:])
+    tables = [table for table in ("/proc/net/tcp", "/proc/net/tcp6") if os.path.exists(table)]
+    ports = ["{:04X}".format(address[1]) for address in (connection.getpeername(), connection.getsockname())]
+    for table in tables:
+        with open(table, encoding="ascii") as file:
+            for row in map(str.split, file):
+                # Of a connection that its owner has closed, Linux says that it is of root.
+                if [row[1][-4:], row[2][-4:], row[3]] == [*ports, _ESTABLISHED]:
+                    return int(row[7]) == os.geteuid()
+    return not tables
 
 
 def refuse_others(server: Any) -> None:

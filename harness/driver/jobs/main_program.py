@@ -74,7 +74,16 @@ def run(named: str, arguments: Sequence[str], session: Any, read: Callable[[Prog
 def end_jvm() -> None:
     """End a JVM that holds threads of a program before this process, the debugger, lets them go: they would start their queries."""
     if _engine and isinstance(_engine[0], _Holder):
-        _engine[0].end_jvm()
+        from pyspark import SparkContext
+
+        process = SparkContext._gateway.proc
+        # It does not answer: it ends.
+        threading.Thread(target=SparkContext._jvm.java.lang.System.exit, args=(0,), daemon=True).start()
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:  # it waits for a thread that stands still
+            process.kill()
+            process.wait()
 
 
 _engine: List[Any] = []
@@ -344,11 +353,9 @@ class _Holder:
         self._box_id: Optional[int] = None
         self._nothing = self._jvm.java.util.Collections.emptyList()
         self._known: Dict[str, DebuggedMethod] = {}
-        thread, secret = self._jvm.java.lang.Thread.currentThread(), secrets.token_hex(32)
-        before = thread.getName()
-        thread.setName(secret)
+        secret = secrets.token_hex(32)
+        self._jvm.java.lang.Thread.currentThread().setName(secret)
         debugger.prove(secret)
-        thread.setName(before)
         self._of_py4j = {method.owner for method in debugger.methods("py4j.Gateway")}
         for packages, name, methods in _HELD:
             names = [package + name for package in packages]
@@ -360,18 +367,6 @@ class _Holder:
             if not loaded or missing:
                 raise DebuggerFailed("{} has no {}".format(name, ", ".join(sorted(missing))))
         threading.Thread(target=self._hold, name="main programs", daemon=True).start()
-
-    def end_jvm(self) -> None:
-        from pyspark import SparkContext
-
-        process = SparkContext._gateway.proc
-        # It does not answer: it ends.
-        threading.Thread(target=self._jvm.java.lang.System.exit, args=(0,), daemon=True).start()
-        try:
-            process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:  # it waits for a thread that stands still
-            process.kill()
-            process.wait()
 
     def _hold(self) -> None:
         while True:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Callable, Dict, Iterator, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Set
 
 from ..session import MANAGER, NO_STARTS
 from .threads import of_thread
@@ -45,30 +45,30 @@ def no_starts(session: Any) -> Any:
 
 
 @contextmanager
-def _with_manager(session: Any, named: Optional[str]) -> Iterator[None]:
+def _with_manager(session: Any, named: Optional[str], instead_of: Optional[str] = None) -> Iterator[None]:
     conf = _settings(session)
-    before = conf.get(MANAGER, "") if conf is not None else None
-    _choose(conf, named)
+    before = None if conf is None else conf.get(MANAGER, "")
+    changes = instead_of in (None, before)
     try:
+        if changes:
+            choose_manager(session, named)
         yield
     finally:
-        _choose(conf, before)
+        if changes:
+            choose_manager(session, before)
 
 
 def choose_manager(session: Any, named: Optional[str]) -> None:
     """Let a session have the manager that the user names, or Spark's own."""
-    _choose(_settings(session), named)
+    conf = _settings(session)
+    if conf is not None:
+        conf.set(MANAGER, named) if named else conf.unset(MANAGER)
 
 
 def _settings(session: Any) -> Any:
     """Those that the JVM has; None through Connect, where the author's code does not reach it."""
     java = getattr(session, "_jsparkSession", None)
     return None if java is None else java.conf()
-
-
-def _choose(conf: Any, named: Optional[str]) -> None:
-    if conf is not None:
-        conf.set(MANAGER, named) if named else conf.unset(MANAGER)
 
 
 class _Allowed:
@@ -125,12 +125,21 @@ def guard_pyspark() -> None:
 
 def guard(writer: type) -> None:
     """Let the methods of a ``DataStreamWriter`` that start a query raise ``QueryStarted``, unless ``allowed`` includes the caller."""
+    _change(writer, _STARTS, _checked)
+
+
+def guard_reader(reader: type) -> None:
+    """Let the methods of a ``DataFrameReader`` read the log of a file sink, where ``no_starts`` forbids it."""
+    _change(reader, ("load", "csv", "json", "orc", "parquet", "text", "table"), _reading)
+
+
+def _change(owner: type, names: Iterable[str], changed: Callable[[str, Callable[..., Any]], Any]) -> None:
     with _guarding:
-        if writer not in _guarded:
-            _guarded.add(writer)
-            for name in _STARTS:
-                if hasattr(writer, name):
-                    setattr(writer, name, _checked(name, getattr(writer, name)))
+        if owner not in _guarded:
+            _guarded.add(owner)
+            for name in names:
+                if hasattr(owner, name):
+                    setattr(owner, name, changed(name, getattr(owner, name)))
 
 
 def record_refusals(protocol: Any) -> None:
@@ -150,28 +159,15 @@ def record_refusals(protocol: Any) -> None:
     protocol.get_return_value = noting
 
 
-def guard_reader(reader: type) -> None:
-    """Let the methods of a ``DataFrameReader`` read the log of a file sink, where ``no_starts`` forbids it."""
-    with _guarding:
-        if reader not in _guarded:
-            _guarded.add(reader)
-            for name in _READS:
-                setattr(reader, name, _reading(getattr(reader, name)))
-
-
-_READS = ("load", "csv", "json", "orc", "parquet", "text", "table")
 _one_at_a_time = threading.RLock()
 
 
-def _reading(read: Callable[..., Any]) -> Callable[..., Any]:
+def _reading(_: str, read: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(read)
     def reading(self: Any, *arguments: Any, **options: Any) -> Any:
         session = getattr(self._spark, "sparkSession", self._spark)  # up to 3.2 a reader has the SQLContext
-        with _one_at_a_time:
-            conf = _settings(session)
-            held = conf is not None and conf.get(MANAGER, "") == NO_STARTS
-            with _with_manager(session, None) if held else nullcontext():
-                return read(self, *arguments, **options)
+        with _one_at_a_time, _with_manager(session, None, instead_of=NO_STARTS):
+            return read(self, *arguments, **options)
 
     return reading
 

@@ -218,9 +218,7 @@ def _engine(monkeypatch, jvm):
     monkeypatch.setattr(jvm_methods, "check_main", lambda *_: None)
     monkeypatch.setattr(jvm_methods, "java_class", lambda _, name: name if name in jvm.declared else None)
     monkeypatch.setattr(main_program, "_engine", [jvm])
-    thread = SimpleNamespace(
-        setName=lambda name: jvm.names.__setitem__(threading.get_ident(), name), getName=lambda: "another"
-    )
+    thread = SimpleNamespace(setName=lambda name: jvm.names.__setitem__(threading.get_ident(), name))
     properties = SimpleNamespace(put=jvm.properties.__setitem__, remove=jvm.properties.pop)
     lang = SimpleNamespace(
         String="String",
@@ -405,10 +403,12 @@ def test_the_jvm_ends_before_the_debugger_leaves(ran, monkeypatch, hangs):
         if hangs and seconds is not None:
             raise subprocess.TimeoutExpired("java", seconds)
 
-    ran.session._jvm.java.lang.System.exit = lambda code: asked.set()
+    lang = SimpleNamespace(System=SimpleNamespace(exit=lambda code: asked.set()))
     process = SimpleNamespace(wait=wait, kill=lambda: did.append("killed"))
     pyspark = ModuleType("pyspark")
-    pyspark.SparkContext = SimpleNamespace(_gateway=SimpleNamespace(proc=process))
+    pyspark.SparkContext = SimpleNamespace(
+        _gateway=SimpleNamespace(proc=process), _jvm=SimpleNamespace(java=SimpleNamespace(lang=lang))
+    )
     monkeypatch.setitem(sys.modules, "pyspark", pyspark)
     main_program.end_jvm()
     assert did == (["waited", "killed", "waited"] if hangs else ["waited"])
