@@ -292,7 +292,7 @@ class AuthorCode:
             where = ", ".join(dict.fromkeys(self.calls.refused))
             what = "your code is about to start a query at {}, where no query can be held: it is not compared. {}".format(
                 where,
-                "Nothing was started. Start it in the main thread of a program, or in a thread that ends with the program",
+                "Nothing was started. Start it in the main thread of a program, or in a thread that ends with it, by PySpark itself",
             )
             raise DriverFailure(what, FailureReason.NOT_PERMITTED)
 
