@@ -126,21 +126,22 @@ class CasesOfATest:
 
     def __init__(self, request: pytest.FixtureRequest, target: Target) -> None:
         self._request, self._target = request, target
-        self._begun = self._runs = self._recorded = 0
+        self._not_run: dict[int, WatermarkCase] = {}
+        self._recorded = 0
 
     def __call__(self, build: Job, /, **streams: str) -> WatermarkCase:
-        self._begun += 1
-        return replace(watermark_case(build, **streams), runner=self._run)
+        return replace(watermark_case(build, **streams), runner=self._run, _not_run=self._not_run)
 
     def fail_unless_run(self) -> None:
-        """A test that forgets ``run()`` compares nothing."""
-        if self._begun and not self._runs:
-            pytest.fail("the case of this test never ran: end it with .run()", pytrace=False)
+        """A case that does not ``run()`` compares nothing of what it expects, whatever other cases of the test did."""
+        if left := len(self._not_run):
+            of = "the case" if left == 1 else f"{left} cases"
+            pytest.fail(f"{of} of this test never ran: end it with .run()", pytrace=False)
 
     def _run(self, case: WatermarkCase, spark: str | None) -> CaseResult:
         if spark is not None:
             raise NotACase(f"run(spark={spark!r}): in a test, --spark gives the versions: call run()")
-        self._runs += 1
+        self._not_run.pop(id(case), None)
         if not case.recorded:
             return self._compared(case.function.folder, case.checked_case())
         recorded = RecordedCase(self._file())

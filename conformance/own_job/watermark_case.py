@@ -99,6 +99,15 @@ class WatermarkCase:
     keys: Mapping[str, Json] = field(default_factory=dict)
     recorded: bool = False
     runner: CaseRunner = field(default=run_alone, repr=False, compare=False)
+    _not_run: dict[int, WatermarkCase] = field(default_factory=dict, repr=False, compare=False)
+    """The cases with this dictionary that no other case continues, and that were not run, by the ids of their objects."""
+
+    def __post_init__(self) -> None:
+        self._not_run[id(self)] = self
+
+    def _derived(self, **changes: Any) -> WatermarkCase:
+        self._not_run.pop(id(self), None)
+        return replace(self, **changes)
 
     def add(self, /, **rows: Sequence[Sequence[Any]]) -> WatermarkCase:
         """Rows that arrive in one micro-batch: ``add(orders=[("12:01", "ada", 1.5)])``; then the engine runs until idle.
@@ -132,21 +141,21 @@ class WatermarkCase:
             raise NotACase(f"step {len(self.steps)} has an expectation already: give all its keys in one expect(…)")
         if self.recorded:
             raise NotACase("expect(…) and expect_recorded() exclude each other: remove one")
-        return replace(self, steps=(*before, {**last, "expect": _plain(expected)}))
+        return self._derived(steps=(*before, {**last, "expect": _plain(expected)}))
 
     def expect_recorded(self) -> WatermarkCase:
         """Compare every step with what ``pytest --conformance-update`` has recorded, in a test; NotACase if a step has an expectation."""
         if any("expect" in step for step in self.steps):
             raise NotACase("expect(…) and expect_recorded() exclude each other: remove one")
-        return replace(self, recorded=True)
+        return self._derived(recorded=True)
 
     def output_mode(self, mode: str) -> WatermarkCase:
         """``append``, ``update`` or ``complete``; ``append`` without this."""
-        return replace(self, keys={**self.keys, "outputMode": mode})
+        return self._derived(keys={**self.keys, "outputMode": mode})
 
     def conf(self, settings: Mapping[str, str | int | bool]) -> WatermarkCase:
         """Spark SQL settings of the case, laid over those of earlier calls."""
-        return replace(self, keys={**self.keys, "conf": {**self.keys.get("conf", {}), **settings}})
+        return self._derived(keys={**self.keys, "conf": {**self.keys.get("conf", {}), **settings}})
 
     def run(self, spark: str | None = None) -> CaseResult:
         """Run the case.
@@ -195,7 +204,7 @@ class WatermarkCase:
         return self.case()
 
     def _with_step(self, step: Mapping[str, Json]) -> WatermarkCase:
-        return replace(self, steps=(*self.steps, step))
+        return self._derived(steps=(*self.steps, step))
 
 
 def watermark_case(build: Job, /, **streams: str) -> WatermarkCase:

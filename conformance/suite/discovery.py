@@ -24,6 +24,7 @@ from conformance.language.source import MAX_BYTES, unknown
 from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")
+"""Of files of cases. A file whose name ends so in other letters, ``.YAML``, is a problem: it is left out."""
 ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
 """Ids are used as paths in containers and as test names, so they contain nothing that needs quoting."""
 
@@ -278,6 +279,9 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
                 problems += [Problem(file, 0, 0, message)] if file.suffix in SUFFIXES else []
             elif file.suffix in SUFFIXES and file.is_file():
                 yaml_files.append(file)
+            elif (suffix := file.suffix.lower()) in SUFFIXES and file.is_file():
+                message = f"rename this file, so that it ends in {suffix}: it is not read as {file.suffix}"
+                problems.append(Problem(file, 0, 0, message))
             elif file.is_symlink() and not file.exists():
                 problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))
     yield from sorted(yaml_files)

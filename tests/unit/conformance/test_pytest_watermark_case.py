@@ -196,3 +196,16 @@ def test_a_module_of_the_same_name_is_told(clash, name, taken):
     assert said.count(line) == 1, said
     assert "Traceback" not in said
     assert "pytest_plugin.py" not in said
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "case.add(events=[('12:40', 1)]).expect(rows=[('12:01', 99)])",
+        "watermark_case(build, events='event_time TIMESTAMP, count INT').add(events=[('12:00', 1)]).expect(rows=[])",
+    ],
+)
+def test_a_case_that_ran_hides_no_other_that_did_not(folder, more):
+    text = RIGHT.replace("    case.add(", "    case = case.add(").replace(".run()", "\n    case.run()\n    " + more)
+    said = run(folder, text, passed=1, errors=1)
+    assert "the case of this test never ran: end it with .run()" in said

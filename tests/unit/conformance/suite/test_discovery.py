@@ -52,6 +52,14 @@ def test_a_folder_given_is_the_root(tmp_path: Path) -> None:
     assert suite.catalogues == {}
 
 
+def test_a_case_whose_suffix_has_other_letters_is_not_left_out_silently(tmp_path: Path) -> None:
+    write(tmp_path / "mine" / "a.yaml")
+    write(tmp_path / "mine" / "b.YAML")
+    (problem,) = load([tmp_path / "mine"]).problems
+    assert "b.YAML" in str(problem)
+    assert "rename this file, so that it ends in .yaml" in str(problem)
+
+
 def test_a_folder_named_cases_is_the_root_of_what_is_in_it(tmp_path: Path) -> None:
     write(tmp_path / "cases" / "family" / "a.yaml")
     assert ids(load([tmp_path / "cases" / "family"])) == ["family/a"]
