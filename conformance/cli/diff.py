@@ -28,7 +28,7 @@ def diff(
 
     Columns are paired by name, else by Spark version. To compare different versions use `conformance gate`.
 
-    Exits with 0 if every cell that both runs have is the same, 1 if one is not, and 3 if none is compared.
+    Exits with 0 if every cell that both runs have is the same, 1 if one is not, and 3 if none is compared, or fewer than both have.
     """
     difference = compare(Results.read(a), Results.read(b))
     print_answer(_lines(difference, a, b), _record(difference), as_json=as_json)

@@ -338,6 +338,11 @@ class Observation(FrozenRecord):
         """The mistake in the author's code that ended the case, if one did."""
         return self.error.own_code if self.error is not None else None
 
+    @property
+    def all_columns(self) -> tuple[tuple[Column, ...], ...]:
+        """The output columns of the last query, then those of each step whose query has others."""
+        return self.columns, *(step.columns for step in self.steps)
+
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         return step.columns or self.columns
 

@@ -4,7 +4,10 @@ This is the only comparison of two answers: engine with engine, engine with mode
 ``Observation.behaviour`` field by field, with these rules:
 
 - A micro-batch without ``dropped`` says nothing about it: versions before 3.1 have no such metric.
-- Rows are compared as a multiset, by value: ``1.0`` and ``1.00`` are the same DECIMAL.
+- Rows are compared as a multiset, by value: ``1.0`` and ``1.00`` are the same DECIMAL. Their order is not compared, not even where the
+  plan ends in a sort.
+- Output columns are compared by name and type between two answers (`difference`), if both have some and nothing before them differs; a
+  model predicts rows, not columns. They are not part of digests.
 - The watermark after a step that failed is not compared, since no micro-batch can run with it.
 - Watermarks are not compared at all if the event time is the engine's clock (``instants=False``).
 - Errors are the same if their stage and their class are; only their stage counts if one of the answers is a model's, which does not
@@ -37,6 +40,7 @@ Aspect: TypeAlias = Literal[
     "error",
     "micro-batches",
     "watermark after the step",
+    "columns",
     "steps",
     "status",
 ]
@@ -219,12 +223,10 @@ def has_behaviour(answer: Answer | None) -> bool:
 
 
 def difference(a: Answer, b: Answer) -> Divergence | None:
-    """Find the first place where two answers differ; None if they show the same behaviour."""
-    if a.behaviour == b.behaviour:
-        return None
+    """Find the first place where two answers differ; None if they show the same behaviour and emit the same columns."""
     if a.observation is None or b.observation is None:
-        return difference_of_statuses(a, b)
-    return divergence(a.observation, b.observation, instants=_instants_count(a, b))
+        return None if a.behaviour == b.behaviour else difference_of_statuses(a, b)
+    return next(_all_differences(a, b), None)
 
 
 def difference_of_statuses(a: Answer, b: Answer) -> Divergence:
@@ -234,7 +236,17 @@ def difference_of_statuses(a: Answer, b: Answer) -> Divergence:
 def _all_differences(a: Answer, b: Answer) -> Iterator[Divergence]:
     """Yield every place where two answers differ, in order; none if one of them has no observation."""
     if a.observation is not None and b.observation is not None:
-        yield from divergences(a.observation, b.observation, instants=_instants_count(a, b))
+        if a.behaviour != b.behaviour:
+            yield from divergences(a.observation, b.observation, instants=_instants_count(a, b))
+        yield from _of_columns(a.observation, b.observation)
+
+
+def _of_columns(a: Observation, b: Observation) -> Iterator[Divergence]:
+    for step, other in zip(a.steps, b.steps, strict=False):
+        columns = a.columns_of(step), b.columns_of(other)
+        if all(columns) and columns[0] != columns[1]:
+            sides = (", ".join(f"{column.name} {column.type}" for column in side) for side in columns)
+            yield Divergence(step.number, None, "columns", *sides)
 
 
 def _instants_count(a: Answer, b: Answer) -> bool:
@@ -243,6 +255,12 @@ def _instants_count(a: Answer, b: Answer) -> bool:
         answer.observation is not None and digest_omits_instants(answer.behaviour, answer.observation)
         for answer in (a, b)
     )
+
+
+def code_of_comparison(*, different: bool, asked: int, compared: int) -> int:
+    """The exit code of a comparison: 1 if something differs, which is certain whatever else was not compared, 3 if nothing was compared
+    or less than was asked for, else 0."""
+    return 1 if different else 0 if 0 < compared >= asked else 3
 
 
 # What a difference means for an upgrade.
@@ -327,6 +345,8 @@ def _meaning(before: Answer, after: Answer) -> tuple[Meaning, str]:
             return "metric", f"fails at {new.stage} instead of {old.stage}"
         if old.name != new.name:
             return "metric", f"fails with {new.title} instead of {old.title}"
+    if columns := next(_of_columns(a, b), None):
+        return "rows", f"output columns {columns.b} instead of {columns.a}"
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
@@ -346,6 +366,8 @@ def contrast(own: Answer, other: Answer, name: str) -> str:
         return _rows_apart(a, b, only_here, only_there, name)
     if mine is not None and theirs is not None and (mine.stage, mine.name) != (theirs.stage, theirs.name):
         return outcomes
+    if columns := next(_of_columns(a, b), None):
+        return f"output columns {columns.a} here, {columns.b} on {name}"
     if moved := _moved(b, a):
         return f"{moved}, compared with {name}"
     return _metrics(own, other)

@@ -14,7 +14,13 @@ from typing import TypeVar
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.judging import comparison
-from conformance.judging.comparison import BehaviourChange, Divergence, difference_of_statuses, has_behaviour
+from conformance.judging.comparison import (
+    BehaviourChange,
+    Divergence,
+    code_of_comparison,
+    difference_of_statuses,
+    has_behaviour,
+)
 from reports.results.reading import Results, StoredCell
 from reports.results.records import Cell, TargetRecord
 
@@ -24,8 +30,8 @@ _Compared = TypeVar("_Compared")
 def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callable[[Cell, Cell], _Compared]:
     """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
-    All cells of a case in a file that have one digest are one answer, as digests come from what was observed. What was found is kept
-    as long as the file of the first cell.
+    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. What was
+    found is kept as long as the file of the first cell.
     """
 
     @wraps(compared)
@@ -33,7 +39,7 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callabl
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
         known: dict[object, _Compared] = a.file_of_results.compared
-        key = compared, a.case, a.behaviour, b.file_of_results, b.case, b.behaviour
+        key = compared, a.case, a.behaviour, a.columns, b.file_of_results, b.case, b.behaviour, b.columns
         if key not in known:
             known[key] = compared(a, b)
         return known[key]
@@ -61,7 +67,7 @@ difference = once_for_each_answer(comparison.difference)
 
 
 def same_behaviour(a: Cell, b: Cell) -> bool:
-    return a.behaviour == b.behaviour or difference(a, b) is None
+    return (a.behaviour == b.behaviour and a.columns == b.columns) or difference(a, b) is None
 
 
 def first_difference(a: Cell, b: Cell) -> Divergence:
@@ -123,7 +129,8 @@ class Difference:
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.different else 0 if self.compared else 3
+        asked = self.compared + self.silent + len(self.changed)
+        return code_of_comparison(different=bool(self.different), asked=asked, compared=self.compared)
 
 
 def compare(a: Results, b: Results) -> Difference:
@@ -143,7 +150,7 @@ def compare(a: Results, b: Results) -> Difference:
         raise NothingInCommon(a, b)
     changed = sorted({first.case for first, second in both if first.case_digest != second.case_digest})
     same_case = [(first, second) for first, second in both if first.case_digest == second.case_digest]
-    answered = [(first, second) for first, second in same_case if not first.behaviour is second.behaviour is None]
+    answered = [pair for pair in same_case if any(map(has_behaviour, pair))]
     different = tuple(
         DifferentCell(first.case, first, second, first_difference(first, second))
         for first, second in answered
@@ -157,8 +164,8 @@ def compare(a: Results, b: Results) -> Difference:
         only_a=len(a.cells) - len(both),
         only_b=len(b.cells) - len(both),
         silent=sum(
-            first.behaviour is None and second.behaviour is None and first.status != "not-applicable"
-            for first, second in same_case
+            not any(map(has_behaviour, pair)) and {cell.status for cell in pair} != {"not-applicable"}
+            for pair in same_case
         ),
         checkpoints=len(a.upgrades) + len(b.upgrades),
     )

@@ -7,6 +7,7 @@ is accepted with a reason. A missing result never passes.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Strength
 from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.wording import counted
-from conformance.judging.comparison import MEANINGS
+from conformance.judging.comparison import MEANINGS, code_of_comparison
 from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
 from conformance.suite.conditions import UNKNOWN, Condition, counts
 from conformance.suite.features import relevance
@@ -113,7 +114,11 @@ def _acceptance(node: Node, path: Path, report: ProblemReport) -> Acceptance | N
         key = str(entry.key.value)
         if key not in KEYS:
             report.add(entry.key, unknown("key", key, KEYS))
-        elif not isinstance(entry.value, Scalar) or entry.value.value is None or not str(entry.value.value).strip():
+        elif (
+            not isinstance(entry.value, Scalar)
+            or entry.value.value is None
+            or not _says_something(str(entry.value.value))
+        ):
             reason = "an accepted change needs a reason" if key == "because" else f"`{key}` must be text"
             report.add(entry.value, reason)
         else:
@@ -127,6 +132,11 @@ def _acceptance(node: Node, path: Path, report: ProblemReport) -> Acceptance | N
     if len(report.problems) > before:
         return None
     return Acceptance(path=path, line=node.line, **{_FIELDS.get(key, key): value for key, value in said.items()})
+
+
+def _says_something(text: str) -> bool:
+    """Whether a text has a letter, a digit or a sign that is seen: a space of no width is none."""
+    return any(unicodedata.category(char)[0] in "LNPS" for char in text)
 
 
 FailOn: TypeAlias = Literal["running", "any", "documented", "guaranteed"]
@@ -189,7 +199,8 @@ class Gate:
         if self.failing or self.stale:
             return 1
         compared = self.concerned if self.uses else self.compared.compared
-        return 3 if self.compared.missing or not compared or (self.require_tried and self.not_tried) else 0
+        missing = len(self.compared.missing) or (self.require_tried and len(self.not_tried))
+        return code_of_comparison(different=False, asked=compared + missing, compared=compared)
 
     @property
     def not_tried(self) -> tuple[str, ...]:

@@ -41,7 +41,17 @@ from reports.results.errors import (
     not_results,
 )
 from reports.results.evidence import contradiction_in, contradiction_with, denied
-from reports.results.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, TargetRecord, cells_digest
+from reports.results.records import (
+    FORMAT,
+    RECORD,
+    AllColumns,
+    Cell,
+    Footer,
+    Header,
+    Introduction,
+    TargetRecord,
+    cells_digest,
+)
 from reports.results.writing import ResultsWriter
 
 _Identity: TypeAlias = tuple[int, int, int, int]
@@ -76,6 +86,7 @@ class ResultsFile:
         if self._lines is not None:
             self._lines[line.offset] = line.content
         values = vars(cell)
+        columns = cell.columns
         for name in _READ_AGAIN:
             if values.get(name):
                 del values[name]
@@ -83,7 +94,8 @@ class ResultsFile:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
         # One name for all: with one more, the dict of a cell would take twice the memory.
-        values["_place"] = self, line.offset, len(line.content), line.number
+        columns = self._values.setdefault(columns, columns)
+        values["_place"] = self, line.offset, len(line.content), line.number, columns
         # Nobody asks which fields a record names, and the sets take more memory than the values.
         cell.model_fields_set.clear()
 
@@ -125,8 +137,8 @@ class ResultsFile:
 class _Stored:
     """What makes a cell one whose observations stay in its file: apart from it, as pydantic keeps private fields elsewhere."""
 
-    _place: tuple[ResultsFile, int, int, int]
-    """The file, the position of its line there, the length and the number of the line."""
+    _place: tuple[ResultsFile, int, int, int, AllColumns]
+    """The file, the position of its line there, the length and the number of the line, and the output columns."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
@@ -161,7 +173,7 @@ class _Stored:
         return hash(self.whole())
 
     def model_dump_json(self, **options: Any) -> str:
-        file, offset, length, _ = self._place
+        file, offset, length, *_ = self._place
         if not options:
             return file.text(offset, length)
         return str(self.whole().model_dump_json(**options))
@@ -169,6 +181,10 @@ class _Stored:
 
 class StoredCell(_Stored, Cell):
     """A cell whose observations stay in its file."""
+
+    @property
+    def columns(self) -> AllColumns:
+        return self._place[4] if "_place" in vars(self) else super().columns
 
 
 ReadRecord: TypeAlias = Header | Introduction | StoredCell | Footer

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from conformance.core.case import Case, Differs, Documented, Upgrade, file_of
-from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.observation import Column, ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
 from conformance.judging.finding import Finding, described
@@ -199,6 +199,10 @@ class DocumentedDifference(_Record):
         return cls(**common, **about, proven=proven)
 
 
+AllColumns: TypeAlias = tuple[tuple[Column, ...], ...]
+"""``Observation.all_columns``."""
+
+
 class Run(_Record):
     """One of several runs of a cell: its part of the evidence."""
 
@@ -244,6 +248,11 @@ class Cell(_Record):
     duration_ms: int = 0
     reused: bool = False
     """Whether it is the cached answer of an earlier run; ``duration_ms`` is how long that took."""
+
+    @property
+    def columns(self) -> AllColumns:
+        """The output columns of its queries; none without an observation."""
+        return self.observation.all_columns if self.observation is not None else ()
 
     @property
     def key(self) -> CellKey:

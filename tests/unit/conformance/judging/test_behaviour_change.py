@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.case import Differs, ExpectedError
-from conformance.core.observation import BatchSeen, Observation
+from conformance.core.observation import BatchSeen, Column, Observation
 from conformance.judging.comparison import BehaviourChange, behaviour_change, contrast, difference
 from tests.support import cells as a
 from tests.support.observations import batch, differs, failed, step, window
@@ -23,9 +23,21 @@ def told(before: Observation | str, after: Observation | str, *entries: Differs)
     return change.meaning, change.what
 
 
+RENAMED = a.CALM.model_copy(update={"columns": (Column(name="N", type="int"), *a.CALM.columns[1:])})
+
+
 @pytest.mark.parametrize(
     ("before", "after", "meaning", "what"),
     [
+        (
+            a.CALM,
+            RENAMED,
+            "rows",
+            "output columns "
+            + " instead of ".join(
+                ", ".join(f"{column.name} {column.type}" for column in seen.columns) for seen in (RENAMED, a.CALM)
+            ),
+        ),
         (a.CALM, a.LOST, "rows", "1 of 2 rows is no longer emitted, 1 more dropped as late"),
         (a.LOST, a.CALM, "rows", "1 more row than before, 1 fewer dropped as late"),
         (a.CALM, a.OTHER, "rows", "1 row has different values"),

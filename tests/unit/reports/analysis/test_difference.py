@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
+from conformance.core.observation import Column
 from reports.analysis.equivalence import NothingInCommon, compare
 from reports.results.reading import Results
 from reports.results.records import Cell
@@ -60,6 +61,25 @@ def test_an_answer_against_none(tmp_path):
     b = results(tmp_path, "b", cell("late/a", SPARK, "broken"), cases=("late/a",))
     (different,) = compare(a, b).different
     assert str(different.divergence) == "status conforms | broken"
+
+
+def test_other_output_columns_are_a_difference_though_rows_are_the_same(tmp_path):
+    one = cell("late/a", SPARK)
+    columns = (Column(name="N", type="int"), *one.observation.columns[1:])
+    other = one.model_copy(update={"observation": one.observation.model_copy(update={"columns": columns})})
+    files = [results(tmp_path, name, each, cases=("late/a",)) for name, each in (("a", one), ("b", other), ("c", one))]
+    (different,) = compare(*files[:2]).different
+    assert (different.divergence.what, different.divergence.b[:5]) == ("columns", "N int")
+    assert compare(files[0], files[2]).different == ()
+
+
+@pytest.mark.parametrize("other", ["broken", "changed"])
+def test_fewer_cells_compared_than_both_runs_have_is_no_equality(tmp_path, other):
+    cells = [cell("late/a", SPARK), cell("late/b", SPARK, "broken" if other == "broken" else "conforms")]
+    if other == "changed":
+        changed = [cells[0], cells[1].model_copy(update={"case_digest": "1" * 64})]
+    found = compare(results(tmp_path, "a", *cells), results(tmp_path, "b", *(changed if other == "changed" else cells)))
+    assert (found.compared, found.different, found.exit_code) == (1, (), 3)
 
 
 def test_two_missing_answers_are_not_reported_as_equal(tmp_path):

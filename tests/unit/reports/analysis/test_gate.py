@@ -223,6 +223,10 @@ class TestAccepting:
         [
             ("accepted:\n  - case: f/rows\n", "accepted.yaml:2:5: an accepted change needs a reason: add `because`"),
             ("accepted:\n  - case: f/rows\n    because:\n", "accepted.yaml:3:"),
+            (
+                'accepted:\n  - case: f/rows\n    because: "\\u200b"\n',
+                "accepted.yaml:3:14: an accepted change needs a reason",
+            ),
             ("accepted:\n  - because: I say so\n", "an entry needs a `case`, or the `link` of a reason"),
             ("accepted:\n  - {case: x, because: y, why: z}\n", "unknown key 'why'"),
             ("accepted:\n  - {case: x, because: y, change: row}\n", "did you mean 'rows'"),
