@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from conformance.checkpoints.checkpoint import Checkpoint
+from conformance.checkpoints.checkpoint import CLASSES, Checkpoint
 from conformance.checkpoints.files import MissingFile
 from conformance.checkpoints.state import JOIN, StateSchema
 from conformance.checkpoints.state_difference import state_differences
@@ -137,6 +137,9 @@ _CONDITIONS: Mapping[str, Condition] = {
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: (
         (None in [operator.format for operator in checkpoint.operators]) is wanted
+    ),
+    "foreign_class": lambda checkpoint, wanted: (
+        any(checkpoint.settings.get(key) not in (None, *names) for key, names in CLASSES.items()) is wanted
     ),
     "state_missing": lambda checkpoint, what: any(_missing_kind(missing) == what for missing in checkpoint.missing),
     "schema_missing": lambda checkpoint, wanted: (

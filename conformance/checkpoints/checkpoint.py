@@ -42,6 +42,19 @@ CLASSES: Mapping[str, frozenset[str]] = {
     ),
 }
 """The pinned settings of which Spark loads the class, and their values that are Spark's own; see ``OffsetSeqMetadata.relevantSQLConfs``."""
+_VALUES: Mapping[str, str] = {
+    "spark.sql.shuffle.partitions": "[1-9][0-9]{0,8}",
+    "spark.sql.streaming.multipleWatermarkPolicy": "(?i:min|max)",
+    "spark.sql.streaming.statefulOperator.useStrictDistribution": "(?i:true|false)",
+    "spark.sql.streaming.stateStore.rocksdb.formatVersion": "[0-9]{1,9}",
+    **{
+        f"spark.sql.streaming.{operator}.stateFormatVersion": "[1-9]"
+        for operator in ("aggregation", "flatMapGroupsWithState", "join")
+    },
+}
+"""Pinned settings, and their values as patterns: Spark refuses others when it sets them in the session."""
+NEWEST_FORMAT = 2
+"""The newest format of an entry of a log that we know: that of offsets since 4.2, and of commits since 4.0."""
 MOST_MISSING = 1_000
 MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
@@ -125,6 +138,8 @@ class Checkpoint:
     """The files and folders that are missing or damaged, and without which the query fails, or reads rows again or never."""
     replayable: bool = False
     """Whether nothing would be missing if the newest micro-batch were not committed: it would run again."""
+    has_entry_before: bool = False
+    """Whether the offset log has an entry of the micro-batch before the newest one."""
     has_gap: bool = False
     """Whether the offset log has no entry of the micro-batch before the newest one."""
 
@@ -178,6 +193,7 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
         _commit(files, committed[-1]) if committed else None,
         state.operators(files),
         sum(files.sizes.values()),
+        has_entry_before=len(planned) > 1 and planned[-1] - 1 == planned[-2],
         has_gap=bool(planned) and planned[-1] > 0 and planned[-1] - 1 not in planned,
     )
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):
@@ -214,8 +230,18 @@ def _missing_in_logs(
     # Without an entry before, and none of its commit, progress is tracked asynchronously.
     for batch in {*committed[-1:], *(at - 1 for at in planned[-1:])}.intersection(committed).difference(planned):
         yield MissingFile(PurePosixPath("offsets", str(batch)), f"commits/{batch} says that micro-batch {batch} ran")
-    if planned[-2:-1] == tuple(at - 1 for at in planned[-1:]):
+    if checkpoint.has_entry_before:
         _offsets(files, planned[-2])  # Spark reads the two newest entries
+    read = [*(("offsets", at) for at in planned[-2:]), *(("commits", at) for at in committed[-1:])]
+    for path in (PurePosixPath("metadata"), *(PurePosixPath(log, str(at)) for log, at in read)):
+        if path in files.sizes:
+            yield from fault(files, path, "Spark reads it when the query resumes")
+    for key, value in checkpoint.settings.items():
+        if (known := _VALUES.get(key)) is not None and not re.fullmatch(known, value):
+            path = PurePosixPath("offsets", str(planned[-1]))
+            yield MissingFile(
+                path, "Spark sets it when the query resumes", f"it pins {key} = {value!r}, which is no value of it"
+            )
     for path in files.sizes:
         if path.name == ".schema.crc" and (schema := path.with_name("schema")) not in files.sizes:
             yield MissingFile(schema, f"{path.name} is there without it: put it back, or remove that, too")
@@ -326,6 +352,9 @@ def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str
         raise DamagedCheckpoint(path, "the first line is not a format version such as v1: the entry is incomplete")
     if len(rest) < least - 1:
         raise DamagedCheckpoint(path, "the entry is incomplete")
+    if not 1 <= int(version[1]) <= NEWEST_FORMAT:
+        known = f"known are v1 to v{NEWEST_FORMAT}"
+        raise DamagedCheckpoint(path, f"the format of this entry is {first.strip()}, which is unknown: {known}")
     return int(version[1]), rest
 
 

@@ -59,7 +59,7 @@ def inspect(
     shown = [*lines(checkpoint, datetime.now(UTC))]
     if target is not None:
         statements = [*awaiting_statements(changes)]
-        if all(change.effect == "changes" for change in changes):
+        if not checkpoint.missing and all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
         if checkpoint.operators:
             statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))

@@ -118,6 +118,8 @@ def test_a_source_has_a_name_in_format_2(tmp_path: Path) -> None:
         ("offsets__0", 'v1\n{"batchWatermarkMs":"x"}', "batchWatermarkMs is not a number of milliseconds"),
         ("offsets__0", b"\xff\xfe", "this is not UTF-8 text"),
         ("commits__0", "v1\n{", "the second line is not JSON"),
+        ("offsets__0", "v9\n{}\n1", "the format of this entry is v9, which is unknown: known are v1 to v2"),
+        ("commits__0", "v3\n{}", "the format of this entry is v3, which is unknown"),
         ("metadata", "{}", "this is not the metadata of a query, or it is incomplete"),
         ("state__0___metadata__metadata", "v1\n{}", "this is not the metadata of a stateful operator"),
     ],
@@ -129,6 +131,40 @@ def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, content: st
     with pytest.raises(DamagedCheckpoint, match=why) as raised:
         opened(tmp_path)
     assert str(raised.value.path) in str(raised.value)
+
+
+def test_an_offset_log_behind_the_commit_log_is_damaged(tmp_path: Path) -> None:
+    assert "commits/1 says that micro-batch 1 ran" in str(opened(small(tmp_path, commits__1="v1\n{}")).missing[0])
+    for entry in (tmp_path / "offsets").iterdir():
+        entry.unlink()
+    assert [str(missing.path) for missing in opened(tmp_path).missing] == ["offsets/1"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "damaged", "effects"),
+    [
+        ("spark.sql.shuffle.partitions", "abc", True, []),
+        ("spark.sql.shuffle.partitions", "200", False, []),
+        ("spark.sql.streaming.multipleWatermarkPolicy", "last", True, []),
+        ("spark.sql.streaming.stateStore.providerClass", "evil.X", False, ["may be refused"]),
+    ],
+)
+def test_a_pinned_setting_that_spark_may_not_take(
+    tmp_path: Path, key: str, value: str, damaged: bool, effects: list[str]
+) -> None:
+    entry = f'v1\n{{"batchTimestampMs":1,"conf":{{"{key}":"{value}"}}}}\n-'
+    found = opened(small(tmp_path, offsets__0=entry))
+    assert [str(missing.path) for missing in found.missing] == ["offsets/0"] * damaged
+    assert all(key in str(missing) for missing in found.missing)
+    assert [change.effect for change in awaiting(found, V("4.1.0"))] == effects
+
+
+@pytest.mark.parametrize("name", ["metadata", "offsets/0", "commits/0"])
+def test_an_entry_that_does_not_fit_its_checksum_is_damaged(tmp_path: Path, name: str) -> None:
+    small(tmp_path)
+    path = tmp_path / name
+    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0\0\0\2\0abcd")
+    assert [str(missing.path) for missing in opened(tmp_path).missing] == [name]
 
 
 @pytest.mark.parametrize(
