@@ -136,10 +136,18 @@ def test_the_published_results_gate_an_upgrade_without_any_spark(act) -> None:
     assert "fails the gate" in summary
 
 
-def test_it_says_when_there_is_nothing_to_do(act) -> None:
-    runner, code = act()
-    assert code == 2
-    assert "name versions to run on (spark: 3.5 4.3) or an upgrade to gate (from: 3.5, to: 4.3)" in runner.said
+@pytest.mark.parametrize(
+    ("given", "code", "why"),
+    [
+        ({}, 2, "name versions to run on (spark: 3.5 4.3) or an upgrade to gate (from: 3.5, to: 4.3)"),
+        ({"cases": CASE, "from": "4.1.3", "to": "4.1.4"}, 2, "cases are given, but no spark to run them on"),
+        ({"cases": CASE, "spark": "3.5", "options": "--help"}, 3, "no case ran: remove what ends the command early"),
+    ],
+)
+def test_it_says_when_there_is_nothing_to_do(act, given: dict[str, str], code: int, why: str) -> None:
+    runner, outcome = act(**given)
+    assert outcome == code
+    assert why in runner.said
 
 
 @full_run_only
