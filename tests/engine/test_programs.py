@@ -255,7 +255,7 @@ def test_what_a_program_asks_of_each_version_is_compared_and_queries_of_its_thre
     (mode,), (more,) = first["asked_otherwise"], second["asked_otherwise"]
     assert mode.startswith("output mode: append on 3.5")
     assert ", update on 4" in mode
-    assert ", number 3, at asks.py:15: it is compared with nothing on 3.5" in more
+    assert ", number 3, at asks.py:14: it is compared with nothing on 3.5" in more
 
 
 STARTS = """
