@@ -147,6 +147,9 @@ def check(
     folder = AnswerFolder.looked_at(output, named.text)
     with ExitStack() as stack:
         asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after], later=after)
+        if source == KAFKA and not (silent_streams and any(len(samples) > 1 for _, samples in asked.queries)):
+            why = "only silent streams of a query that reads several are tried as topics"
+            errors_console([f"--source kafka has no effect: {why}"])
         # Reading what is published takes seconds of one core, while the engines start.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,9 @@ class SampleFiles:
             if strange := sorted(named.keys() - files.keys()):
                 what = f"there is no sample {strange[0]}; samples are {', '.join(files)}"
                 raise typer.BadParameter(what, param_hint=name)
+        for file in files.values():
+            if not Path(file).exists():
+                raise typer.BadParameter(f"{file}: No such file or directory", param_hint="--sample")
         return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"), arrival, missing)
 
     @property
@@ -179,14 +183,17 @@ def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterat
         yield from (Text(f"    {detail}") for detail in statement.details)
 
 
-def pairs(given: Sequence[str] | None, name: str) -> dict[str, str]:
+def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     """Stream → what an option says of it; BadParameter if a text is not STREAM=VALUE, or a stream is there twice."""
     values: dict[str, str] = {}
     for text in given or ():
         stream, sign, value = text.partition("=")
+        if sign and value and re.search(r"\w[^\w=]+\w", stream):
+            name = re.sub(r"\W+", "_", stream, flags=re.ASCII)
+            raise typer.BadParameter(f"{stream!r} is called {name} here: write {name}={value}", param_hint=option)
         if not sign or not stream.isidentifier() or not value:
-            raise typer.BadParameter(f"{text!r} must be STREAM=VALUE, such as orders=…", param_hint=name)
+            raise typer.BadParameter(f"{text!r} must be STREAM=VALUE, such as orders=…", param_hint=option)
         if stream in values:
-            raise typer.BadParameter(f"{stream} is there twice", param_hint=name)
+            raise typer.BadParameter(f"{stream} is there twice", param_hint=option)
         values[stream] = value
     return values

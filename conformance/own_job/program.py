@@ -82,7 +82,11 @@ class NamedProgram:
             raise WrongUsage(f"there is no file {text}")
         whole = OwnCode.at([*code.folders, file.parent])
         folder = next(folder for folder in whole.folders if file.is_relative_to(folder))
-        return cls(file.relative_to(folder).as_posix(), tuple(arguments), sinks), whole
+        path = file.relative_to(folder)
+        # Another folder, in which Python looks first, may have a program of the same name.
+        if any((first / path).is_file() for first in whole.folders[: whole.folders.index(folder)]):
+            whole = OwnCode.at([folder, *whole.folders])
+        return cls(path.as_posix(), tuple(arguments), sinks), whole
 
     @property
     def called(self) -> dict[str, Json]:

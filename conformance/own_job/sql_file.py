@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
@@ -110,6 +111,10 @@ class SqlFile:
             times = fields[number:] if isinstance(number, int) else [f for f in fields if f.type.name == "timestamp"]
             if (column := next(iter(times), None)) is None:
                 raise WrongUsage(f"--watermark: {stream} has no event time: give it by --event-time {stream}=COLUMN")
+            try:
+                parse_interval(delay)
+            except NotAnInterval:
+                raise WrongUsage(f"--watermark: {delay!r} is no delay: write {stream}='10 minutes'") from None
             watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)
 

@@ -238,9 +238,13 @@ class Targets:
         except NotAVersion:
             names = [*WORDS, *(target.version.line for target in self.every_line()), *map(str, versions)]
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
+            if re.fullmatch(r"\d+\.\d+", text) and SparkVersion.parse(f"{text}.0") > versions[-1]:
+                nearest = [str(versions[-1])]
             return UnknownTarget(spec, versions, nearest, "is not a target")
         siblings = [str(known) for known in versions if known.line == version.line]
         nearest = siblings or difflib.get_close_matches(text, map(str, versions), n=2)
+        if version > versions[-1]:
+            nearest = [str(versions[-1])]
         return UnknownTarget(spec, versions, nearest, "is not a known Spark release")
 
 

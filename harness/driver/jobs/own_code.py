@@ -374,17 +374,20 @@ _installing = threading.Lock()
 
 @contextmanager
 def printed() -> Iterator[List[str]]:
-    """The parts of what this thread prints in the block, beside its usual place: other cases run in other threads."""
+    """The parts of what this thread prints in the block, also as errors, beside its usual place: other cases run in other threads."""
+    streams: List[Any] = []
     with _installing:
-        if not isinstance(sys.stdout, _ByThread):
-            sys.stdout = _ByThread(sys.stdout)
-        stream: Any = sys.stdout
+        for name in ("stdout", "stderr"):
+            if not isinstance(getattr(sys, name), _ByThread):
+                setattr(sys, name, _ByThread(getattr(sys, name)))
+            streams.append(getattr(sys, name))
     output: List[str] = []
-    before = stream.keep(output)
+    before = [stream.keep(output) for stream in streams]
     try:
         yield output
     finally:
-        stream.keep(before)
+        for stream, earlier in zip(streams, before):
+            stream.keep(earlier)
 
 
 class OwnQueries:

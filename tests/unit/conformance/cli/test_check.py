@@ -15,6 +15,7 @@ RIGHT = ["jobs:build", "--from", "3.5", "--to", "4.1", "--sample", "orders=order
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.sql").write_text("SELECT * FROM orders")
     (tmp_path / "orders.jsonl").write_text('{"t": "2026-03-01 12:00", "n": 1}\n')
 
 
@@ -26,6 +27,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT, "--sample", "orders=x.csv"], "orders is there twice"),
         ([*RIGHT, "--sample", "x.csv"], "'x.csv' must be STREAM=VALUE"),
         ([*RIGHT, "--sample", "clicks=x.csv"], "x.csv: No such file"),
+        (["job.py", *RIGHT[1:5], "--sample", "clicks=x.csv"], "x.csv: No such file"),
+        ([*RIGHT[:5], "--sample", "orders.v1=x.csv"], "'orders.v1' is called orders_v1 here: write orders_v1=x.csv"),
+        ([*RIGHT[:4], "4.99", *RIGHT[5:]], "'4.99' is not a target. Did you mean 4.3.0?"),
+        ([*RIGHT[:4], "4.99.0", *RIGHT[5:]], "'4.99.0' is not a known Spark release. Did you mean 4.3.0?"),
+        (
+            ["bad.sql", *RIGHT[1:], "--watermark", "orders=10 minuts"],
+            "'10 minuts' is no delay: write orders='10 minutes'",
+        ),
         ([*RIGHT, "--event-time", "clicks=t"], "there is no sample clicks; samples are orders"),
         ([*RIGHT, "--event-time", "orders=u"], "orders.jsonl: has no column 'u'; its columns are t, n"),
         ([*RIGHT, "--schema", "orders=t TIMESTAM"], "orders.jsonl: its schema 't TIMESTAM' is wrong at character 3"),

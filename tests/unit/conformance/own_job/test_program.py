@@ -174,6 +174,10 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
     elsewhere, _ = NamedProgram.named("jobs/job.py", [], OwnCode(()))
     assert elsewhere.path == "job.py"
     assert NamedProgram.named("jobs.job", [], code) == (NamedProgram("jobs.job"), code)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "job.py").write_text("")
+    told_apart, of_both = NamedProgram.named("jobs/job.py", [], OwnCode.at([tmp_path / "other"]))
+    assert (told_apart.path, of_both.folders) == ("job.py", (tmp_path / "jobs", tmp_path / "other"))
     with pytest.raises(WrongUsage, match=r"there is no file jobs/gone\.py"):
         NamedProgram.named("jobs/gone.py", [], code)
     with pytest.raises(WrongUsage, match=r"'jobs\.gone' is not a function, .* nor a module in .*: is --code missing\?"):

@@ -102,7 +102,8 @@ def test_what_one_thread_prints_is_not_that_of_another():
     thread.start()
     with printed() as output:
         print("mine")
+        print("usage: job.py [-h]", file=sys.stderr)
         started.set()
         go_on.wait()
     thread.join()
-    assert "".join(output) == "mine\n"
+    assert "".join(output) == "mine\nusage: job.py [-h]\n"
