@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -177,7 +178,12 @@ class OwnCodeError(FrozenRecord):
     def evidence(self) -> tuple[str, ...]:
         printed = self.printed.splitlines() if self.printed.strip() else []
         more = [f"it printed {len(printed) - MOST_LINES} lines before"] if len(printed) > MOST_LINES else []
-        return (*self.traceback.splitlines(), *more, *(f"it printed: {line}" for line in printed[-MOST_LINES:]))
+        missing = re.match(r"ModuleNotFoundError\(.*No module named '([\w.]+)'", self.raised)
+        remedy = (
+            f"{missing[1]}: --code FOLDER if it is yours, --requirements FILE if it is a package" if missing else ""
+        )
+        said = (f"it printed: {line}" for line in printed[-MOST_LINES:])
+        return (*self.traceback.splitlines(), *([remedy] if remedy else []), *more, *said)
 
 
 class ErrorSeen(FrozenRecord):

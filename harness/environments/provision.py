@@ -56,6 +56,9 @@ def prepare(
     if target.installed is not None:
         return _installed(target, environ)
     spec, java = _spec(target, environ)
+    if (home := environ.get("JAVA_HOME")) and not Path(home, "bin", "java").exists():
+        used = f"{java.home} is used" if java is not None else "a Java from PyPI is used"
+        on_progress(f"JAVA_HOME={home} has no bin/java: {used}")
     root = spec.directory(cache_dir(environ))
 
     def make() -> Manifest:

@@ -38,6 +38,13 @@ def test_of_long_output_the_end_is_shown():
     assert many.evidence() == expected
 
 
+def test_a_missing_module_has_its_remedy():
+    raised = """ModuleNotFoundError("No module named 'acme.rates'")"""
+    missing = MISTAKE.model_copy(update={"raised": raised, "traceback": "", "printed": ""})
+    (remedy,) = missing.evidence()
+    assert remedy == "acme.rates: --code FOLDER if it is yours, --requirements FILE if it is a package"
+
+
 @pytest.mark.parametrize(("name", "status"), [("AnalysisException", "broken"), ("KeyError", "conforms")])
 def test_only_an_error_that_the_case_expects_is_as_expected(name, status):
     wanted = expect(error={"class": (name,)})

@@ -280,3 +280,10 @@ def test_the_marker_tells_a_person_what_was_asked_for(with_java: dict[str, str])
     said = json.loads((_root(with_java) / "environment.json").read_text())
     assert said["order"]["requirements"] == ["pyspark==3.5.9"]
     assert said["order"]["python"] == ["<3.12", ">=3.8"]
+
+
+def test_a_java_home_without_a_java_is_said(with_java: dict[str, str], tmp_path: Path) -> None:
+    said: list[str] = []
+    environ = with_java | {"JAVA_HOME": str(tmp_path / "gone"), "JAVA_HOME_17": str(tmp_path / "jdk-17")}
+    prepare(TARGET, on_progress=said.append, environ=environ, installer=FakeInstaller())
+    assert said[0] == f"JAVA_HOME={tmp_path / 'gone'} has no bin/java: {tmp_path / 'jdk-17'} is used"
