@@ -304,5 +304,5 @@ def _listed(program: NamedProgram, seen: ProgramSeen) -> str:
 
 def _shown(source: SourceSeen) -> str:
     if source.format == KAFKA:
-        return "value (text), or the columns of a JSON object; if they matter, key, timestamp, topic, partition, offset"
+        return "value (text), or lines that are its text; if they matter, key, timestamp, topic, partition, offset"
     return source.ddl.replace("`", "") if source.ddl else "its columns, which only the source itself says"

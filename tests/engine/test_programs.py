@@ -98,7 +98,7 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     asked = _check(here, "jobs/job.py", "--", "--into", str(mine))
     assert asked.returncode == 2
     assert "--sample orders=orders.jsonl   # json: order_time timestamp, who string, amount bigint" in asked.stderr
-    assert "--sample clicks=clicks.jsonl   # kafka: value (text), or the columns of a JSON object" in asked.stderr
+    assert "--sample clicks=clicks.jsonl   # kafka: value (text), or lines that are its text" in asked.stderr
 
     function = _check(here, "same:build", *SAMPLES, "--output", "of-function")
     program = _check(here, "jobs/job.py", *SAMPLES, "--output", "of-program", "--", "--into", str(mine))

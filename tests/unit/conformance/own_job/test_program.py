@@ -282,7 +282,7 @@ def test_the_columns_of_a_sample_are_those_that_the_program_says(files) -> None:
             "reads 2 sources; give a sample of each:",
         ),
         (seen(ORDERS, queries=(query("orders"),)), [], r"--sample orders=orders.jsonl   # json: t timestamp, n bigint"),
-        (seen(CLICKS, queries=(query("clicks"),)), [], r"# kafka: value \(text\), or the columns of a JSON object"),
+        (seen(CLICKS, queries=(query("clicks"),)), [], r"# kafka: value \(text\), or lines that are its text"),
         (
             seen(ORDERS, TABLE),
             ["orders"],
