@@ -57,9 +57,9 @@ def encode(value: Any, data_type: t.DataType) -> Any:
     if isinstance(value, int) and isinstance(data_type, t.DateType):
         return _day(value)
     if isinstance(data_type, t.TimestampType):
-        # collect() gives naive local times, and the process runs in UTC.
-        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        return aware.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        # collect() gives naive times in the zone that the process has now, whatever a job made of it; `fold` tells apart what an hour
+        # that a clock repeats would make one.
+        return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if _NTZ and isinstance(data_type, _NTZ):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%f")
     if isinstance(data_type, t.StructType):
@@ -82,7 +82,8 @@ def encode(value: Any, data_type: t.DataType) -> Any:
         value = data_type.fromInternal(value)
     if isinstance(value, (bool, int, str)):
         return value
-    return str(value)
+    # The decimal context of the process may write a small `e`.
+    return str(value).upper() if isinstance(data_type, t.DecimalType) else str(value)
 
 
 def _instant(micros: int, zone: str) -> str:
