@@ -474,10 +474,15 @@ def arrivals(
 
 def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
     """What divides the rows of a sample: their event times or, in the order of the file, their places or, beside other samples, the
-    latest event time so far, so that rows of all samples arrive together which their producers sent at the same time."""
+    latest event time so far, so that rows of all samples arrive together which their producers sent at the same time. A row that is
+    ahead of the two after it, such as one from a wrong clock, was sent before them."""
     if sample.arrival == "time":
         return sample.instants
-    return range(len(sample.rows)) if alone else array("q", accumulate(sample.instants, max))
+    if alone:
+        return range(len(sample.rows))
+    times = sample.instants
+    sent = (min(time, max(times[at + 1 : at + 3], default=time)) for at, time in enumerate(times))
+    return array("q", accumulate(sent, max))
 
 
 def _bounds(keys: Collection[Sequence[int]], batches: int) -> list[int]:

@@ -52,6 +52,12 @@ def test_beside_another_stream_late_rows_stay_late_and_rows_of_the_same_time_arr
     assert [[row[1] for row in rows.get("clicks", ())] for rows in found] == [[0, 1, 2, 3], [], [2]]
 
 
+def test_beside_another_stream_a_row_from_the_future_does_not_hold_back_the_rows_after_it() -> None:
+    right, wrong = range(0, 80, 10), (0, 10, 9_000, 30, 40, 50, 60, 70)
+    found = [arrival.rows for arrival in arrivals([sample("orders", *right), sample("clicks", *wrong)], 4)]
+    assert [[row[1] for row in rows.get("clicks", ())] for rows in found] == [[0, 1], [], [], [2, 3, 4, 5], [6, 7], [2]]
+
+
 def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:
     both = sample("orders", *range(0, 80, 10)), sample("clicks", *range(5, 85, 10))
     assert names(*both, silent=True)[2:5] == ["the query restarts", "only orders sends", "only clicks sends"]
