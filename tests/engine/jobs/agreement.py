@@ -6,12 +6,13 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tests.engine.jobs.catalogue import REPOSITORY, Job, sample
-from tests.engine.jobs.plain import Plain, Resumed
+from tests.engine.jobs.catalogue import REPOSITORY, Job
+from tests.engine.jobs.drawn import Drawn
+from tests.engine.jobs.plain import ARRIVALS, Plain, Resumed
 
 Answer: TypeAlias = Mapping[str, Any]
 """What ``conformance check --json`` prints."""
@@ -26,21 +27,39 @@ OPERATORS = {
 
 
 def check(job: Job, before: str, after: str, folder: Path) -> Answer:
-    """Ask the command, in the repository of the job; it writes its case and results to ``folder``."""
-    streams = [
-        option
-        for stream, ddl in job.schemas.items()
-        for option in ("--sample", f"{stream}={sample(stream)}", "--schema", f"{stream}={ddl}")
+    """Ask the command about a function, in the repository of the job; it writes its case and results to ``folder``."""
+    schemas = [option for stream, ddl in job.schemas.items() for option in ("--schema", f"{stream}={ddl}")]
+    what = [f"shop.{job.function}", "--code", "src", "--output-mode", job.mode, *schemas]
+    return _asked(what, [job], before, after, folder)
+
+
+def check_program(jobs: Sequence[Drawn], before: str, after: str, folder: Path) -> tuple[list[Answer], int]:
+    """Ask the command about a program whose queries they are; give the answer on each and the exit code."""
+    described = [job.described for job in jobs]
+    answer = _asked(["src/shop/drawn.py"], jobs, before, after, folder, ["--", *described])
+    return answer["queries"] if len(jobs) > 1 else [answer], answer["exit_code"]
+
+
+def _asked(
+    what: Sequence[str], jobs: Sequence[Job], before: str, after: str, folder: Path, arguments: Sequence[str] = ()
+) -> Answer:
+    folder.mkdir(parents=True, exist_ok=True)
+    options = []
+    for job in jobs:
+        for stream in job.streams:
+            file = folder / f"{stream}.jsonl"
+            file.write_text("".join(f"{line}\n" for line in job.lines(stream)))
+            options += ["--sample", f"{stream}={file}"]
+    options += [
+        option for job in jobs for each in job.event_times.items() for option in ("--event-time", "=".join(each))
     ]
-    settings = [option for key, value in job.conf.items() for option in ("--conf", f"{key}={value}")]
-    command = [str(Path(sys.executable).with_name("conformance")), "check", f"shop.{job.function}", "--code", "src"]
-    versions = ["--from", before, "--to", after, "--output-mode", job.mode]
-    rest = ["--no-silent-streams", "--json", "-o", str(folder)]
-    done = subprocess.run(
-        [*command, *versions, *streams, *settings, *rest], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
+    options += [option for each in jobs[0].conf.items() for option in ("--conf", "=".join(each))]
+    options += ["--from", before, "--to", after, "--batches", str(ARRIVALS)]
+    options += ["--no-silent-streams", "--no-repeat-rows", "--json", "-o", str(folder / "check")]
+    command = [str(Path(sys.executable).with_name("conformance")), "check", *what, *options, *arguments]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if not done.stdout:
-        raise RuntimeError(f"{job.name}: exit code {done.returncode}, no answer: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{jobs[0].name}: exit code {done.returncode}, no answer: {done.stderr[-2000:]}")
     answer: Answer = {**json.loads(done.stdout), "exit_code": done.returncode}
     return answer
 
@@ -67,9 +86,47 @@ def disagreements(plain: Plain, answer: Answer) -> Iterator[str]:
         yield f"rows: {plain.rows}, check says {rows_of(answer)}"
     if bool(answer["columns"]) == plain.same_columns:
         yield f"columns: {'same' if plain.same_columns else 'other'}, check says {answer['columns'] or 'same'}"
+    yield from _lost(plain, answer)
+    if "exit_code" in answer:
+        yield from wrong_exit_code([plain], answer["exit_code"])
     yield from _checkpoints(plain, answer)
     yield from _reasons(plain, answer)
     yield from _workarounds(plain, answer)
+
+
+def _lost(plain: Plain, answer: Answer) -> Iterator[str]:
+    """Each version of which a row is lost is named with what dropped how many; the others are not."""
+    said = {each["spark"]: each for each in answer["lost"]}
+    versions = ((answer["from"], plain.lost[0]), (answer["to"], plain.lost[1]))
+    for version, lost in versions:
+        of_version = said.get(version, {"late": [], "without_event_time": None})
+        late = {match[1]: int(match[2]) for each in of_version["late"] if (match := _DROPPED.match(each))}
+        if late != lost.late:
+            yield f"late on {version}: {dict(lost.late)}, check says {late}"
+        if bool(lost.untimed) != bool(of_version["without_event_time"]):
+            yield f"without event time on {version}: {lost.untimed}, check says {of_version['without_event_time']}"
+        if of_version.get("out", lost.out) != lost.out:
+            yield f"out on {version}: {lost.out}, check says {of_version['out']}"
+
+
+_DROPPED = re.compile(r"(\w+) dropped ([\d,]+) late ")
+
+
+def wrong_exit_code(queries: Iterable[Plain], code: int) -> Iterator[str]:
+    """The code is that of a query, and 0 only if it is that of all."""
+    right = set(map(exit_code, queries))
+    if code not in (right - {0} or {0}):
+        yield f"exit code: {_listed(map(str, right))}, check gives {code}"
+
+
+def exit_code(plain: Plain) -> int:
+    """0 where nothing changes and nothing is lost, 2 of a job that fails, 3 without rows, 1 of all else."""
+    if plain.rows in ("fails", "unknown"):
+        return 2 if plain.rows == "fails" else 3
+    lost = any(each.late or each.untimed for each in plain.lost)
+    return int(
+        plain.rows != "same" or not plain.same_columns or met_by(plain.checkpoints) - {"resumed"} != set() or lost
+    )
 
 
 def _checkpoints(plain: Plain, answer: Answer) -> Iterator[str]:

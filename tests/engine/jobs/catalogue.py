@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,9 @@ SCHEMAS: Mapping[str, str] = {
     "lines": "logged TIMESTAMP, text STRING",
 }
 """Stream → its schema; the rows are in ``samples``, in the order in which they arrive."""
+
+TIMES = ("ts", "paid_at", "click_time", "at", "scanned", "logged")
+"""The columns of event times."""
 
 ANSI_OFF = {"spark.sql.ansi.enabled": "false"}
 ANSI_ON = {"spark.sql.ansi.enabled": "true"}
@@ -61,9 +65,24 @@ class Job:
     def schemas(self) -> dict[str, str]:
         return {stream: SCHEMAS[stream] for stream in self.streams}
 
+    @property
+    def event_times(self) -> dict[str, str]:
+        """Of a stream, what ``--event-time`` says."""
+        return {}
 
-def sample(stream: str) -> Path:
-    return REPOSITORY / "samples" / f"{stream}.jsonl"
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Of the function, beside the session and the streams."""
+        return {}
+
+    def time(self, line: str) -> str:
+        """The event time of a line, which compares as text."""
+        row = json.loads(line)
+        return str(row[next(name for name in row if name in TIMES)])
+
+    def lines(self, stream: str) -> list[str]:
+        """The sample of a stream."""
+        return (REPOSITORY / "samples" / f"{stream}.jsonl").read_text().splitlines()
 
 
 PAID = ("orders", "payments")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
-from tests.engine.jobs.catalogue import REPOSITORY, Job, sample
+from tests.engine.jobs.catalogue import REPOSITORY, Job
 
 ARRIVALS = 5
 """Of a sample, as many rows in each."""
@@ -39,6 +42,17 @@ class Resumed:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """What became of the rows of the samples on one version."""
+
+    untimed: int = 0
+    """Rows whose event time is null."""
+    late: Mapping[str, int] = field(default_factory=dict)
+    """Operator → the rows, or groups of rows, that it dropped."""
+    out: int = 0
+
+
+@dataclass(frozen=True)
 class Plain:
     """What plain PySpark does with a job on two versions."""
 
@@ -51,6 +65,8 @@ class Plain:
     """With which the whole job ends on the earlier and on the later version."""
     operators: frozenset[str] = frozenset()
     """The stateful operators of the earlier version, as Spark's progress names them."""
+    lost: tuple[Lost, Lost] = (Lost(), Lost())
+    """On the earlier and on the later version."""
 
 
 class PlainSpark:
@@ -85,7 +101,8 @@ class PlainSpark:
             "name": f"{job.name}\n{name}",
             "function": f"shop.{job.function}",
             "schemas": job.schemas,
-            "arrivals": arrivals(job.streams),
+            "arguments": job.arguments,
+            "arrivals": arrivals(job),
             "arrived": arrived,
             "folder": str(folder),
             "conf": dict(job.conf),
@@ -174,16 +191,30 @@ class PlainSpark:
             workarounds={setting: seen for setting, seen in workarounds.items() if seen},
             errors=(error_names(whole), error_names(other)),
             operators=frozenset(name for batch in whole["batches"] for name in batch["operators"]),
+            lost=(lost(whole), lost(other)),
         )
 
 
-def arrivals(streams: Sequence[str]) -> list[dict[str, list[str]]]:
-    """The lines of each stream's file that arrive together."""
-    lines = {stream: sample(stream).read_text().splitlines() for stream in streams}
-    return [
-        {stream: each[at * len(each) // ARRIVALS : (at + 1) * len(each) // ARRIVALS] for stream, each in lines.items()}
-        for at in range(ARRIVALS)
-    ]
+def arrivals(job: Job) -> list[dict[str, list[str]]]:
+    """The lines of each stream's file that arrive together, in the order of the file.
+
+    Where there are several streams, rows of all arrive together which their producers sent at the same time: a row at the latest event
+    time so far, or before the two after it if they are earlier.
+    """
+    lines = {stream: job.lines(stream) for stream in job.streams}
+    keys: dict[str, Sequence[Any]] = {stream: range(len(each)) for stream, each in lines.items()}
+    if len(lines) > 1:
+        for stream, of_stream in lines.items():
+            times = [*map(job.time, of_stream)]
+            sent = [min(time, max(times[at + 1 : at + 3], default=time)) for at, time in enumerate(times)]
+            keys[stream] = [*accumulate(sent, max)]
+    known = sorted(key for each in keys.values() for key in each)
+    bounds = [known[len(known) * at // ARRIVALS] for at in range(1, ARRIVALS)]
+    arrived: list[dict[str, list[str]]] = [{stream: [] for stream in lines} for _ in range(ARRIVALS)]
+    for stream, each in lines.items():
+        for key, line in zip(keys[stream], each, strict=True):
+            arrived[bisect_right(bounds, key)][stream].append(line)
+    return arrived
 
 
 def emitted(run: Run) -> list[Any]:
@@ -194,6 +225,14 @@ def emitted(run: Run) -> list[Any]:
 def batches(run: Run) -> list[Any]:
     """The micro-batches, without the names of the operators."""
     return [{key: value for key, value in batch.items() if key != "operators"} for batch in run["batches"]]
+
+
+def lost(run: Run) -> Lost:
+    late: Counter[str] = Counter()
+    for batch in run["batches"]:
+        for name, dropped in zip(batch["operators"], batch["dropped"], strict=True):
+            late[name] += dropped or 0
+    return Lost(run["untimed"], +late, sum(len(batch["rows"]) for batch in run["batches"]))
 
 
 def behaviour(run: Run) -> Any:

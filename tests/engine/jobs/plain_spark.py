@@ -10,8 +10,11 @@ import re
 import shutil
 import sys
 import traceback
+from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -69,7 +72,7 @@ def run(spark, task):
     session = spark.newSession()
     for key, value in task["conf"].items():
         session.conf.set(key, value)
-    emitted, done = {}, {"batches": [], "columns": None, "error": None, "stage": "build"}
+    emitted, done = {}, {"batches": [], "columns": None, "error": None, "stage": "build", "untimed": 0}
     query = None
     try:
         streams = [
@@ -77,7 +80,10 @@ def run(spark, task):
             for stream, ddl in task["schemas"].items()
         ]
         module, _, name = task["function"].partition(":")
-        frame = getattr(importlib.import_module(module), name)(session, *streams)
+        function = partial(getattr(importlib.import_module(module), name), **task["arguments"])
+        if not task["resume"]:
+            done["untimed"] = untimed(session, function, task, folder)
+        frame = function(session, *streams)
         done["columns"] = [[field.name, field.dataType.simpleString()] for field in frame.schema.fields]
 
         def keep(rows, number):
@@ -114,6 +120,30 @@ def run(spark, task):
             rows = sorted(repr(comparable(row)) for row in emitted[number])
             done["batches"].append({"id": number, "rows": rows, **metrics(each)})
     return done
+
+
+def untimed(session, function, task, folder):
+    """The rows of the samples whose event time is null: those of a batch, wherever the job declares a watermark on one."""
+    files = {stream: folder / f"{stream}.json" for stream in task["schemas"]}
+    for stream, file in files.items():
+        write(file, [line for arrived in task["arrivals"] for line in arrived[stream]])
+    marked = []
+    frames = type(session.range(0))
+    marking = frames.withWatermark
+
+    def mark(frame, column, delay):
+        marked.append((frame, column))
+        return marking(frame, column, delay)
+
+    with suppress(Exception), mock.patch.object(frames, "withWatermark", mark):
+        # What a batch cannot do comes after its watermarks.
+        function(
+            session, *(session.read.schema(ddl).json(str(files[stream])) for stream, ddl in task["schemas"].items())
+        )
+    try:
+        return sum(frame.where(frame[column].isNull()).count() for frame, column in marked)
+    except Exception:  # the query will meet it, too
+        return 0
 
 
 def comparable(value):
