@@ -1,5 +1,5 @@
 """Writes again what follows from the code: the JSON Schemas, and the messages that the tests of the case language expect. Also the
-numbers of the published results in the README and the docs.
+numbers of the published results in the README and the docs, and what the search reads of the docs.
 
 ``python -m tools.regenerate`` writes the files and names those that changed; look at the difference before you commit it.
 """
@@ -7,8 +7,11 @@ numbers of the published results in the README and the docs.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import yaml
 
 from conformance.core.data import Json
 from conformance.language import InvalidCase, read_any
@@ -34,8 +37,34 @@ def files() -> Iterator[tuple[Path, str]]:
         except InvalidCase as invalid:
             lines = (f"{problem.line}:{problem.column}: {problem.message}\n" for problem in invalid.problems)
             yield path.with_suffix(".txt"), "".join(lines)
+    yield ROOT / "reports" / "html" / "documentation.yaml", documentation()
     yield from stated_numbers.files()
     yield stated_numbers.transcript()
+
+
+def documentation() -> str:
+    """Return what the search of the report reads of the pages in ``docs``: titles, first paragraphs, headings and names."""
+    pages = {}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        names = dict.fromkeys(re.findall(r"`([\w-]*(?:[._-][\w-]+)+)\b", text))
+        title, *parts = (_plain(one) for one in re.findall(r"^#+ (.+)$", text, re.MULTILINE))
+        begins = re.search(r"\n\n(?![#|<>`!-])(.+?)(?:\n\n|\Z)", text, re.DOTALL)
+        name = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        pages[name] = {
+            "title": title,
+            "begins": _plain(begins[1]) if begins else "",
+            "parts": parts,
+            "names": list(names),
+        }
+    head = (
+        "# What the search of the report reads of the documentation, made from docs by `python -m tools.regenerate`.\n"
+    )
+    return head + yaml.safe_dump(pages, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _plain(markdown: str) -> str:
+    return " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", markdown).split())
 
 
 def _as_text(schema: Json) -> str:

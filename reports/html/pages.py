@@ -32,7 +32,7 @@ from reports.html.overview_pages import (
     matrix_page,
     understand_page,
 )
-from reports.html.search import asked_questions, entries
+from reports.html.search import DOCUMENTATION, asked_questions, entries, index
 from reports.html.texts import capitalized, cut, fact, in_code, visible
 from reports.html.timeline import COUNTS, FATES
 from reports.results.records import TargetRecord
@@ -46,7 +46,6 @@ TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
 TABS = {key: label for tabs in TAB_GROUPS.values() for key, label in tabs.items()}
 FRONT = "index"
 OTHERS = "compare/others"
-DOCUMENTATION = "https://watermark-conformance.github.io/watermark-conformance/"
 
 _FEW_CASES = 2
 
@@ -112,6 +111,11 @@ def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Pa
     yield from (partial(renderer.case, id) for id in report.matrix.cases)
 
 
+def search_index(report: Report, addresses: Addresses) -> list[dict[str, str]]:
+    """Return what the search finds, with addresses as on the first page."""
+    return index(entries(report, TABS, partial(_Renderer(report, addresses)._href, FRONT)))
+
+
 @dataclass(frozen=True)
 class _Renderer:
     report: Report
@@ -159,7 +163,7 @@ class _Renderer:
             case "questions":
                 return {"asked": asked_questions(report)}
             case "search":
-                return {"by_kind": entries(report, TABS, partial(self._href, key))}
+                return {}
             case "behaviours":
                 return {"sections": behaviours_page(report)}
             case _:

@@ -1,22 +1,25 @@
-"""What the search finds: questions, bugs, cases, behaviours and pages of a report, by their words and by pasted error messages."""
+"""What the search finds: questions, bugs, cases, behaviours and pages of a report, and the documentation, by their words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
+from conformance.core.data import read_data
 from conformance.core.wording import counted
 from reports.analysis.releases import release_lines
 from reports.analysis.report import Report
 from reports.analysis.standing import Clause, Evidence
 from reports.html.addresses import compare_key
 from reports.html.overview_pages import bugs_page, on_one_line, refusals, search_errors, search_words
+from reports.html.texts import visible
 
 Href: TypeAlias = Callable[..., str]
 """The address of a page, or of a place on it: ``href("bugs", "SPARK-50046")``, ``href("case", "late-drops/x")``."""
 
-KINDS = ("Questions", "Known bugs", "Cases", "Behaviours", "Pages")
+KINDS = ("Questions", "Known bugs", "Cases", "Behaviours", "Pages", "Documentation")
+DOCUMENTATION = "https://watermark-conformance.github.io/watermark-conformance/"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class AskedQuestion:
     """On which versions: ``holds: 3.5 – 4.3``."""
     cases: tuple[str, ...]
     behaviours: tuple[str, ...]
+    links: tuple[str, ...]
 
 
 def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
@@ -53,6 +57,7 @@ def asked_questions(report: Report) -> tuple[AskedQuestion, ...]:
             Evidence.of(report, clauses).summary,
             tuple(dict.fromkeys(clause.case for clause in clauses)),
             tuple(map(str, entry.get("behaviours", ()))),
+            tuple(map(str, entry.get("links", ()))),
         )
         for id, entry in (catalogue or {}).items()
         if (clauses := Clause.all_of(report, entry)) and all(clause.case in report.matrix.places for clause in clauses)
@@ -66,19 +71,29 @@ def entries(report: Report, pages: Mapping[str, str], href: Href) -> Mapping[str
     """
     by_kind = (_questions, _bugs, _cases, _behaviours)
     of_results = (tuple(entries_of(report, href)) for entries_of in by_kind)
-    return dict(zip(KINDS, (*of_results, tuple(_pages(report, pages, href))), strict=True))
+    return dict(zip(KINDS, (*of_results, tuple(_pages(report, pages, href)), tuple(_documentation())), strict=True))
+
+
+def index(found: Mapping[str, tuple[SearchEntry, ...]]) -> list[dict[str, str]]:
+    """Return what `search.js` reads: each entry with its kind."""
+    all_entries = ({"kind": kind, **asdict(entry)} for kind, entries in found.items() for entry in entries)
+    return [{key: str(visible(value)) for key, value in entry.items()} for entry in all_entries]
 
 
 def _questions(report: Report, href: Href) -> Iterator[SearchEntry]:
     for asked in asked_questions(report):
-        yield SearchEntry(asked.question, asked.answer, href("questions", asked.id), " ".join(asked.behaviours))
+        words = " ".join((*asked.behaviours, *asked.links, *map(report.title, asked.cases)))
+        yield SearchEntry(asked.question, asked.answer, href("questions", asked.id), words)
 
 
 def _bugs(report: Report, href: Href) -> Iterator[SearchEntry]:
     for row in bugs_page(report).rows:
         fixed = f"fixed in {', '.join(map(str, row.fixed_in))}" if row.fixed_in else "fixed in no release"
-        others = [because for _, because in row.cases[1:]]
-        yield SearchEntry(row.cases[0][1], f"{row.name}, {fixed}", href("bugs", row.place), " ".join(others).lower())
+        advice = row.workaround
+        others = [text for case, because in row.cases for text in (report.title(case), because)]
+        helps = [advice.text, advice.setting or "", advice.said_by] if advice is not None else []
+        words = " ".join(("bug", *others, *helps)).lower()
+        yield SearchEntry(row.cases[0][1], f"{row.name}, {fixed}", href("bugs", row.place), words)
 
 
 def _cases(report: Report, href: Href) -> Iterator[SearchEntry]:
@@ -100,10 +115,24 @@ def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[Sea
     for pair in report.pairs:
         count = counted(len(pair.changes), "change")
         title = f"From {pair.before.title} to {pair.after.title}"
-        yield SearchEntry(title, count, href(compare_key(pair.before.name, pair.after.name)), "upgrade comparison")
+        yield SearchEntry(
+            title,
+            count,
+            href(compare_key(pair.before.name, pair.after.name)),
+            "upgrade comparison checkpoints go back rollback",
+        )
     for line in release_lines(report).values():
         for release in line:
             known = counted(len(release.bugs), "known bug") if release.target is not None else "not run"
             yield SearchEntry(
                 f"Spark {release.version}", known, href("releases", str(release.version)), "patch release"
             )
+
+
+def _documentation() -> Iterator[SearchEntry]:
+    """Yield the pages of the documentation, which is on the web."""
+    pages: Mapping[str, Any] = read_data("reports.html", "documentation.yaml")
+    for name, page in pages.items():
+        yield SearchEntry(
+            page["title"], page["begins"], f"{DOCUMENTATION}{name}.html", " ".join((*page["parts"], *page["names"]))
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from base64 import b64encode
@@ -22,9 +23,9 @@ from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.dossier import PICTURE, asset, make_folder, page_kind, write_dossier
 from reports.html.overview_pages import feed
-from reports.html.pages import FRONT, TAB_GROUPS, Page, rendered, renderings
+from reports.html.pages import FRONT, TAB_GROUPS, Page, rendered, renderings, search_index
 
-ASSETS = ("report.css", "report.js")
+ASSETS = ("report.css", "report.js", "minisearch.js", "search.js")
 ONE_FILE = "report.html"
 PAGE = page_kind("a page of a report")
 ASSET = FileKind("an asset of a report", any_content, synced=False)
@@ -48,6 +49,8 @@ def write(report: Report, out: Path) -> Path:
         _put(folder / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
         for name in ASSETS:
             _put(folder / name, asset(name))
+        # A page that is opened as a file may load a script, but no JSON.
+        _put(folder / "search-index.js", f"globalThis.searchEntries = {json.dumps(search_index(report, addresses))};\n")
     return front
 
 
@@ -104,12 +107,14 @@ def write_one_file(report: Report, out: Path) -> Path:
     Raises: as ``write``.
     """
     make_folder(out)
-    style, script = asset("report.css"), asset("report.js")
+    style, *scripts = map(asset, ASSETS)
+    script = "\n".join((*scripts[1:], scripts[0]))
     text = rendered(
         "single.html",
         groups=TAB_GROUPS,
         link=lambda key: f"#{key}",
         pages=(render() for render in renderings(report, InOneFile())),
+        found=search_index(report, InOneFile()),
         style=Markup(style),
         script=Markup(script),
         script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",

@@ -55,11 +55,11 @@ class TestMatrix:
 class TestBehaviours:
     def test_the_catalogue_is_searched(self, published_reader):
         page = published_reader().open("behaviours.html")
-        page.get_by_role("searchbox").fill("SPARK-40925")
+        page.get_by_role("searchbox", name="Search", exact=True).fill("SPARK-40925")
         page.wait_for_function("document.querySelector('[data-shown]').textContent.includes(' of ')")
         assert page.locator("article:visible").count() > 0
         assert all("SPARK-40925" in text for text in page.locator("article:visible").all_text_contents())
-        page.get_by_role("searchbox").fill("no such behaviour")
+        page.get_by_role("searchbox", name="Search", exact=True).fill("no such behaviour")
         page.locator("[data-nothing]").wait_for()
 
     def test_it_is_small(self, published_folder):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase as fnmatch
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from conformance.core.versions import releases
 from conformance.suite.features import relevance
+from reports.html.search import DOCUMENTATION
 from reports.results.published import published_patches
 
 MOST_CLICKS = 3
@@ -173,7 +177,7 @@ def test_since_when_is_there_a_deduplication_within_the_watermark_and_exactly_wh
 
 def test_may_i_chain_aggregations(visitor):
     visitor.follow("Behaviours", ".top")
-    visitor.page.get_by_role("searchbox", name="Search").fill("chain-3")
+    visitor.page.get_by_role("searchbox", name="Search", exact=True).fill("chain-3")
     shown = visitor.page.locator("article.known:visible")
     assert shown.count() >= 3
     assert any("Spark >=3.5" in text for text in shown.all_inner_texts())
@@ -225,31 +229,56 @@ def test_an_error_message_that_somebody_pastes(visitor, error, family):
     assert len(found) < 150
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "title"),
-    [
-        ("why was my late row not dropped", "Questions", "Why was my late row not dropped?"),
-        ("SPARK-50046", "Known bugs", ""),
-        ("session update", "Cases", "Update mode rejects session windows"),
-        ("late-wm-previous", "Behaviours", ""),
-        ("from 3.5.9 to 4.3.0", "Pages", "From 3.5.9 to 4.3.0"),
-        ("3.5.3", "Pages", "Spark 3.5.3"),
-        (
-            "org.apache.spark.SparkUnsupportedOperationException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema",
-            "Cases",
-            "",
-        ),
-    ],
-)
-def test_one_search_finds_questions_bugs_cases_behaviours_pages_and_pasted_errors(visitor, text, kind, title):
-    visitor.follow("Search", ".top")
-    assert visitor.page.locator("[data-found] li:visible").count() == 0
-    visitor.page.get_by_role("searchbox", name="Search").fill(text)
-    section = visitor.page.locator("[data-found]", has=visitor.page.locator("h2", has_text=kind))
-    found = section.locator("li:visible a")
-    assert title in found.all_inner_texts() or (not title and found.count() > 0)
-    found.first.click()
-    visitor.page.wait_for_url(re.compile("/(?!search)[^/]*$"))
+SEARCHED = yaml.safe_load((Path(__file__).parent / "searched.yaml").read_text(encoding="utf-8"))
+MAY_MISS = 1
+"""Of all phrases; the measurement is to find each."""
+
+
+def test_what_people_write_finds_its_page_among_the_first_three(published_reader):
+    reader = published_reader()
+    page = reader.open("search.html")
+    assert not [url for url in reader.requests if url.endswith("search-index.js")]
+    root = page.url.removesuffix("search.html")
+    field, links = page.get_by_role("searchbox"), page.locator("main [data-found] a")
+    missed = []
+    for phrase in (*SEARCHED["posted"], *SEARCHED["own"]):
+        field.fill("")
+        page.locator("main [data-found]").wait_for(state="hidden")
+        field.fill(phrase["write"])
+        links.first.wait_for()
+        first = links.evaluate_all("all => all.slice(0, 3).map(one => decodeURI(one.href))")
+        wanted = [re.sub("^docs:(.*)", rf"{DOCUMENTATION}\1.html", one) for one in phrase["find"]]
+        if not any(fnmatch(link.removeprefix(root), one) for link in first for one in wanted):
+            missed.append((phrase["write"], first))
+    assert len(missed) <= MAY_MISS, missed
+    assert len([url for url in reader.requests if url.endswith("search-index.js")]) == 1
+
+
+def test_the_search_is_at_hand_on_every_page(visitor):
+    """By the key, from a page in a folder; the answers lead to the pages, and all of them have an address."""
+    page = visitor.page
+    page.goto(page.url.replace("index.html", "cases/late-drops/window-still-open.html"))
+    page.keyboard.press("/")
+    page.keyboard.type("why was my late data not droped")
+    answers = page.locator("header [data-found]")
+    answers.get_by_role("link", name="Why was my late row not dropped?").wait_for()
+    page.keyboard.press("Escape")
+    assert answers.is_hidden()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html#?text=why+was+my+late+data+not+droped")
+    page.locator("main [data-found] a", has_text="Why was my late row not dropped?").click()
+    page.wait_for_url("**/questions.html#late-row-not-dropped")
+
+
+def test_the_search_works_in_one_file(reader):
+    page = reader().open("search?text=late+data", single=True)
+    found = page.locator("main [data-found] a").first
+    found.wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("searchbox", name="Search the whole report").fill("no such word as xqzv")
+    page.get_by_text("found, the best first").wait_for()
+    page.get_by_role("searchbox", name="Search the whole report").fill("xqzvkj")
+    page.get_by_text("Nothing is found").wait_for()
 
 
 def test_all_bugs_are_read_without_scrolling_sideways(published_reader):

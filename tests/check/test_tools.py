@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.regenerate import documentation
+
 ROOT = Path(__file__).parents[2]
 OF_SOAK = ROOT / "tools" / "soak" / "driver"
 INSIDE = sorted(path for room in (ROOT / "harness" / "driver", OF_SOAK) for path in room.rglob("*.py"))
@@ -72,3 +74,8 @@ def test_what_runs_inside_an_engine_needs_nothing_but_pyspark():
         # State functions over pandas frames import it when they are called, where there are such functions.
         ever = {name for name in imported(ast.walk(tree)) if name not in sys.stdlib_module_names}
         assert ever <= {*inside, "pandas", "pyarrow"}, source.name
+
+
+def test_the_search_of_the_report_reads_the_documentation_as_it_is():
+    read = (ROOT / "reports" / "html" / "documentation.yaml").read_text(encoding="utf-8")
+    assert read == documentation(), "run: python -m tools.regenerate"

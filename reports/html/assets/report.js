@@ -345,35 +345,56 @@
     return () => { if (shows(form)) { read(form, parts().state); apply(); } };
   };
 
-  // Everything: what contains each word, or what a pasted error names.
+  // Everything, from every page: what it reads is loaded when the field is first used.
+  const base = document.currentScript.src, here = (address) => (single ? address : new URL(address, base).href);
+  const load = (name) => new Promise((done, fail) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: here(name), onload: done, onerror: fail });
+    document.head.append(script);
+  });
+  const loaded = async () => {
+    if (!single) await Promise.all([load("search-index.js"), load("minisearch.js").then(() => load("search.js"))]);
+    return reportSearch(single ? JSON.parse(document.querySelector("[data-entries]").textContent) : searchEntries);
+  };
   const find = (form) => {
-    const root = pageOf(form);
-    const sections = all("[data-found]", root).map((section) => ({
-      section, count: section.querySelector("[data-count]"), entries: all("li", section).map((entry, at) => ({
-        entry, at, list: entry.parentElement, title: entry.firstElementChild.textContent.toLowerCase(), text: `${entry.textContent} ${entry.dataset.words} ${entry.dataset.errors || ""}`.toLowerCase(),
-        errors: (entry.dataset.errors || "").split("|").filter((one) => one),
-      })),
-    }));
-    const apply = () => {
-      const words = form.elements.text.value.trim().toLowerCase().split(/\s+/), pasted = words.join(" ");
-      let shown = 0;
-      for (const { section, count, entries } of sections) {
-        const found = entries.filter((one) => {
-          one.entry.hidden = !words.every((word) => one.text.includes(word)) && !one.errors.some((error) => pasted.includes(error));
-          return !one.entry.hidden;
-        });
-        // What the title names comes first.
-        const names = (one) => (words.every((word) => one.title.includes(word)) ? 0 : 1);
-        for (const one of [...found].sort((a, b) => names(a) - names(b) || a.at - b.at)) one.list.append(one.entry);
-        section.hidden = !pasted || !found.length;
-        count.textContent = found.length;
-        shown += found.length;
-      }
-      form.querySelector("[data-shown]").textContent = !pasted ? "" : shown ? `${shown} found` : "Nothing is found. Search for fewer words, or for the error class alone.";
+    const field = form.elements.text, panel = document.querySelector("header [data-found]");
+    let answers = null;
+    const apply = async () => {
+      const search = (answers || field.value.trim()) && await (answers ||= loaded()), own = all("main [data-found]").find(shows), place = own || panel;
+      if (own) keep("search", written(form));
+      place.hidden = !field.value.trim();
+      if (place.hidden) return;
+      const found = search(field.value);
+      const list = document.createElement("ol"), said = document.createElement("p");
+      list.append(...found.slice(0, own ? 50 : 8).map((entry) => {
+        const item = document.createElement("li"), link = document.createElement("a"), about = document.createElement("p");
+        [link.href, link.textContent, about.textContent] = [here(entry.href), entry.title, entry.kind.replace(/s$/, "") + (entry.text ? ` · ${entry.text}` : "")];
+        item.append(link, about);
+        return item;
+      }));
+      said.setAttribute("role", "status");
+      said.textContent = found.length ? `${found.length} found, the best first. ` : "Nothing is found. Search for other words, or for the error class alone.";
+      if (!own && found.length > 8) { const more = document.createElement("a"); [more.href, more.textContent] = [everything(), "Show more"]; said.append(more); }
+      place.replaceChildren(list, said);
     };
-    form.addEventListener("input", () => { apply(); keep(root.dataset.page, written(form)); });
-    form.addEventListener("submit", (event) => event.preventDefault());
-    return () => { if (shows(form)) { read(form, parts().state); apply(); form.elements.text.focus({ preventScroll: true }); } };
+    const everything = () => `${form.dataset.find}${single ? "" : "#"}?${written(form)}`;
+    form.addEventListener("input", apply);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (field.value.trim() && !all("main [data-found]").some(shows)) { remember(); location.href = everything(); }
+    });
+    addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !panel.hidden) { panel.hidden = true; field.focus(); }
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+      event.preventDefault();
+      field.focus();
+    });
+    panel.addEventListener("click", (event) => { if (event.target.closest("a")) panel.hidden = true; });
+    return () => {
+      const own = all("main [data-found]").some(shows);
+      panel.hidden = true;
+      if (own) { read(form, parts().state); apply(); field.focus({ preventScroll: true }); }
+    };
   };
 
   // What a page, or in one file each page when it is first shown, can do with a script.
@@ -381,12 +402,13 @@
   const wire = (root) => {
     for (const element of all(".scripted", root)) element.hidden = false;
     if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
-    restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search), ...all("[data-find]", root).map(find));
+    restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search));
     picked.push(...all("[data-pick]", root).map(pick), ...all("[data-known]", root).map(others));
     all("[data-save]", root).forEach(save);
     all("[data-copy]", root).forEach(copy);
   };
-  if (!single) wire(document);
+  wire(single ? document.querySelector("header") : document);
+  restore.push(...all("[data-find]").map(find));
   const opened = () => {
     const place = document.getElementById(parts().place);
     if (place && place.matches("details")) place.open = true;

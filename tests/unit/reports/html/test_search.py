@@ -9,7 +9,8 @@ import pytest
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.overview_pages import search_errors
-from reports.html.search import KINDS, asked_questions, entries
+from reports.html.search import KINDS, SearchEntry, asked_questions, entries, index
+from reports.results.known_bug import workaround
 from tests.support import cells as a
 from tests.support.observations import failed
 
@@ -59,7 +60,7 @@ def test_a_case_is_found_by_the_error_that_it_shows(tmp_path: Path) -> None:
 def test_a_case_is_found_by_the_text_of_its_error_behind_a_wrapper_whole_and_in_part(
     pasted: str, tmp_path: Path
 ) -> None:
-    """As `report.js` searches: a word each in the text, or a piece of an error in what was pasted."""
+    """By each of its words, or by a piece of the error in what was pasted."""
     said = (
         "[STREAM_FAILED] Query [id = dc1a, runId = 46e3] terminated with exception: assertion failed: There are [1] sources in the "
         "checkpoint offsets and now there are [2] sources requested by the query. Cannot continue. SQLSTATE: XXKST\n"
@@ -76,6 +77,30 @@ def test_a_case_is_found_by_the_text_of_its_error_behind_a_wrapper_whole_and_in_
 def test_the_errors_of_refused_checkpoints_have_an_order() -> None:
     refused = ["STATE_STORE_UNSUPPORTED_OPERATION", "CANNOT_LOAD_STATE_STORE"]
     assert search_errors((), refused) == "cannot_load_state_store|state_store_unsupported_operation"
+
+
+def test_a_bug_is_found_by_its_workaround_and_by_its_case(tmp_path: Path) -> None:
+    bug = a.bug(">=3.5,<4", because="the last window is lost", link="SPARK-33259")
+    results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (bug,)})
+    (known,) = entries(Report.of(results, Suite(())), {}, href)["Known bugs"]
+    advice = workaround("SPARK-33259", None)
+    assert advice is not None
+    assert advice.text.lower() in known.words
+    assert "f/a" in known.words
+
+
+def test_the_index_has_each_entry_with_its_kind_and_no_character_that_nobody_sees(tmp_path: Path) -> None:
+    found = {"Cases": (SearchEntry("a\u202eb", "text", "x.html", "words", "errors"),)}
+    assert index(found) == [
+        {
+            "kind": "Cases",
+            "title": "a⟨right-to-left override⟩b",
+            "text": "text",
+            "href": "x.html",
+            "words": "words",
+            "errors": "errors",
+        }
+    ]
 
 
 def test_a_suite_without_questions_has_none(tmp_path: Path) -> None:
