@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,9 +22,9 @@ from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.own_job import job_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
+from conformance.own_job.conclusion import Answer
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.sample import ArrivalOrder, Sample
-from conformance.own_job.statements import summary as summary_of
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.variants.catalogue import KAFKA
@@ -32,9 +32,18 @@ from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob, Published
 from reports.html.dossier import write_verdict
-from reports.results.checkpoint_status import combined
+from reports.results.checkpoint_status import OUTCOMES, combined
 from reports.results.published import published_results
 from reports.results.status import final_style
+
+_GLYPHS: Mapping[Answer, str] = {
+    "same": "●",
+    "differs": "✗",
+    "refused": OUTCOMES["refused"].glyph,
+    "lost": "▲",
+    "fails": "!",
+    "unknown": "?",
+}
 
 
 @grouped
@@ -173,8 +182,14 @@ def check(
             written = [file for answer in answers for file in answer.files]
             folder.keep(written, complete=number == len(asked.queries))
     records = [answer.record() for answer in answers]
-    print_answer(lines, records[0] if len(records) == 1 else {"queries": records}, as_json=as_json)
-    raise typer.Exit(combined(answer.exit_code for answer in answers))
+    ended = combined(answer.exit_code for answer in answers)
+    if len(answers) > 1:
+        worst = next(answer for answer in answers if answer.exit_code == ended)
+        line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
+        lines += [Text(), Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended))]
+        whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
+    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json)
+    raise typer.Exit(ended)
 
 
 def _read_published(before: Target, after: Target, into: Future[Published | None]) -> None:
@@ -188,14 +203,15 @@ def _read_published(before: Target, after: Target, into: Future[Published | None
 def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     """Write the page of an answer, and yield its lines; ``alone``: whether the job has no other query."""
     verdict, statements = answer.verdict, [*answer.statements]
-    summary, page = summary_of(verdict), answer.folder / PAGE
-    titled = f"{answer.query.title}: {summary}"
+    line, page = answer.conclusion.line, answer.folder / PAGE
+    titled = f"{answer.query.title}: {line}"
     write_verdict(page, titled, [*map(job_options.described, answer.samples)], statements)
     yield from job_options.statement_lines(statements)
     case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
     yield Text()
-    yield Text(summary if alone else titled, style=final_style(answer.exit_code))
+    glyph = _GLYPHS[answer.conclusion.answer]
+    yield Text(f"{glyph} {line if alone else titled}", style=final_style(answer.exit_code))
 
 
 class _Shown:

@@ -13,6 +13,7 @@ from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
 from conformance.core.temporary_folder import temporary_folder
 from conformance.own_job.answer_folder import PAGE, RESULTS
+from conformance.own_job.conclusion import Conclusion, conclude, not_tried
 from conformance.own_job.job_run import (
     CellAnswer,
     JobRun,
@@ -73,6 +74,9 @@ class Known(Protocol):
 
     def record(self) -> Mapping[str, Json]: ...
 
+    def reasons(self) -> Sequence[str]:
+        """Return why the rows of the two versions may differ, most likely first, each a sentence without a full stop."""
+
 
 @dataclass(frozen=True)
 class QueryAnswer:
@@ -112,12 +116,23 @@ class QueryAnswer:
         lost = self.rows.lost and not self.accept_lost
         return combined([combined_exit_code(self.verdict, self.stresses), int(lost)])
 
+    @cached_property
+    def not_tried(self) -> tuple[str, ...]:
+        return not_tried(self.statements)
+
+    @cached_property
+    def conclusion(self) -> Conclusion:
+        reasons = self.known.reasons() if self.known is not None else ()
+        return conclude(self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried)
+
     def record(self) -> dict[str, Json]:
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
         stresses = {stress.name: record(stress.verdict) for stress in self.stresses}
         for stress in stresses.values():
             del stress["case"]  # it is not kept
-        return {**record(self.verdict, known), "lost": self.rows.record(), **dict.fromkeys(CONDITIONS), **stresses}
+        concluded = {"answer": self.conclusion.answer, "summary": self.conclusion.line}
+        scope = {"lost": self.rows.record(), "notTried": list(self.not_tried)}
+        return {**record(self.verdict, known), **concluded, **scope, **dict.fromkeys(CONDITIONS), **stresses}
 
 
 @dataclass(frozen=True)

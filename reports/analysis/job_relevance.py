@@ -78,6 +78,17 @@ class KnownOfJob:
         if not self.bugs and not self.changes:
             yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
 
+    def reasons(self) -> tuple[str, ...]:
+        """Return why the rows of the two versions may differ: bugs that one of them has, then documented changes of rows."""
+        ends = {self.before.spark: self.after.spark, self.after.spark: self.before.spark}
+        bugs = (
+            f"{bug.spark[0]} has a known bug that the query can meet, so {ends[bug.spark[0]]} may be right: {bug.because}{bug.bug.ticket}"
+            for bug in self.bugs
+            if len(bug.spark) == 1
+        )
+        changed = (self._line(change) for change in self.changes if change.of_rows)
+        return (*bugs, *(f"A change that the query can meet: {line}" for line in changed))
+
     def _line(self, change: Change) -> str:
         """Return ``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""
         why = "; ".join(f"{reason.text}{reason.ticket}" for reason in change.reasons)

@@ -50,6 +50,9 @@ class Published:
     def record(self) -> dict[str, object]:
         return {"known_bugs": ["a bug"], "known_changes": []}
 
+    def reasons(self) -> Sequence[str]:
+        return ("3.5.9 has a known bug (SPARK-1)",)
+
 
 @pytest.mark.parametrize("repeat_rows", [True, False])
 def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_rows: bool) -> None:
@@ -78,6 +81,16 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     assert len(stressed) == repeat_rows
     record = answer.record()
     assert record["known_bugs"] == ["a bug"]
+    # One line concludes, in the words of the exit code and of the JSON document.
+    assert (record["answer"], record["lost"]) == ("differs" if repeat_rows else "same", [])
+    if repeat_rows:
+        assert record["summary"] == (
+            "3.5.9 → 4.0.5: same rows; the checkpoint resumes; with repeated and late rows: 1 more row than before, 1 fewer dropped as "
+            "late; the checkpoint resumes. 3.5.9 has a known bug (SPARK-1)."
+        )
+    else:
+        assert record["summary"].startswith("3.5.9 → 4.0.5: same rows; the checkpoint resumes; not tried: ")
+        assert len(record["notTried"]) == 1
     assert (record["repeated_rows"] is None, record["silent_streams"]) == (not repeat_rows, None)
     # The case and the results are those of the sample as it is: five steps, without the rows that come again.
     cells = Results.read(output / "results.jsonl").cells
