@@ -16,6 +16,7 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
 from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
 from conformance.judging.comparison import divergences
@@ -141,7 +142,12 @@ class JobRun:
     @property
     def wholes(self) -> tuple[CellAnswer, ...]:
         """What became of the whole case, each time that it ran."""
-        return tuple(answer for answer in self.answers if answer.task.cut is None)
+        return tuple(answer for answer in self.answers if answer.task.cut is None and not answer.task.workaround)
+
+    @property
+    def without_ansi(self) -> CellAnswer | None:
+        """What the later version did with the whole case with `ANSI_OFF`; None if that was not tried."""
+        return next((answer for answer in self.answers if answer.task.cut is None and answer.task.workaround), None)
 
     @property
     def handoffs(self) -> tuple[CellAnswer, ...]:
@@ -152,7 +158,7 @@ class JobRun:
     @property
     def tried(self) -> tuple[CellAnswer, ...]:
         """What became of refused checkpoints that were handed over again, with the setting of a workaround."""
-        return tuple(answer for answer in self.answers if answer.task.workaround)
+        return tuple(answer for answer in self.answers if answer.task.workaround and answer.task.cut is not None)
 
     def resumed(self, target: Target) -> dict[int, CellAnswer]:
         """What this version did with each checkpoint that it resumed, by the step before which it did."""
@@ -181,7 +187,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
        and the checkpoint before rows that arrive again, unless it refused all others.
     4. All other checkpoints, if those that ran did not end alike.
 
-    As soon as anything differs that chance or the clock may explain, the case runs once more on each version.
+    As soon as anything differs that chance or the clock may explain, the case runs once more on each version, and on the later one without
+    ANSI mode if that is on by default there and not on the earlier version.
     """
     if not run.wholes:
         keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
@@ -217,8 +224,13 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     # If silent streams make the earlier version fail, the upgrade changes nothing, so nothing is repeated.
     if len(run.wholes) == 2 and other is not None and not (is_silent(run.case) and seen.error is not None):
         by_chance = any(verdict.outcome in ("other rows", "fails later", "unclear") for verdict in verdicts.values())
-        if by_chance or next(divergences(seen, other), None) is not None:
+        differs = next(divergences(seen, other), None) is not None
+        if by_chance or differs:
             cells += [run.whole(target) for target in (run.before, run.after)]
+        ((key, value),) = ANSI_OFF.items()
+        if differs and key not in run.conf and run.before.version < FIRST_WITH_ANSI <= run.after.version:
+            case = run.case.model_copy(update={"conf": {**run.case.conf, key: value}})
+            cells.append(CellTask(case, (run.after,), workaround=ANSI_OFF, files=run.files))
     return tuple(cells)
 
 
@@ -235,6 +247,17 @@ def can_be_stressed(run: JobRun) -> bool:
         and (before.emits_rows() or after.emits_rows())
         and (seen.error is None or other.error is None)
     )
+
+
+def shuffles_itself(run: JobRun) -> bool:
+    """Whether the query keeps state and has a shuffle of its author's, without a number of partitions: of SQL too, ``DISTRIBUTE BY``."""
+    seen = [answer.observation for answer in run.wholes if answer.observation is not None]
+    steps = [step for observation in seen for step in observation.steps]
+    shuffles = any(_OWN_SHUFFLE.search(step.plan) for step in steps if step.plan)
+    return shuffles and any(batch.state for step in steps for batch in step.batches)
+
+
+_OWN_SHUFFLE = re.compile(r"\bRepartitionByExpression \[[^\]]+\](?!, \d)")
 
 
 def _met(run: JobRun, cut: int) -> CheckpointVerdict:
@@ -322,7 +345,9 @@ class JobRuns(Sink[CellAnswer]):
         return (run.case for run in self.runs)
 
     def ready(self) -> Sequence[CellTask]:
-        runs = self.runs if can_be_stressed(self.runs[0]) else self.runs[:1]
+        first, *others = self.runs
+        others = others if can_be_stressed(first) else []
+        runs = [first, *(run for run in others if OTHER_PARTITIONS not in run.case.id or shuffles_itself(first))]
         cells = [cell for run in runs if not self._asked[run.case.id] for cell in next_cells(run)]
         self._asked.update(cell.case.id for cell in cells)
         self.on_ready(cells)
@@ -366,10 +391,15 @@ def _execute(
     execute(plan, KeepAnswers(), sink, display)
 
 
+ANSI_OFF: Mapping[str, str] = {"spark.sql.ansi.enabled": "false"}
+FIRST_WITH_ANSI = SparkVersion(4, 0, 0)
+"""The first version with ANSI mode on by default (SPARK-44444)."""
 BATCHES = 3
 """Micro-batches that a sample is divided into: two before the restart, so that the checkpoint has state that was evicted from."""
 SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
+OTHER_PARTITIONS = "-partitions"
+"""What the name of a case ends with whose session gets another number of shuffle partitions at the restart."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -453,6 +483,7 @@ def write_job(
     batches: int = BATCHES,
     silent: bool = False,
     again: bool = False,
+    partitions: bool = False,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -461,6 +492,7 @@ def write_job(
     Args:
         samples: of all its streams; one without rows sends nothing.
         batches, silent, again: see `arrivals`.
+        partitions: whether the session has another number of shuffle partitions after the restart.
 
     Raises:
         CannotWriteFile: see `conformance.core.output_file`.
@@ -469,8 +501,12 @@ def write_job(
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
     arriving = arrivals(sending, batches, silent=silent, again=again)
-    steps = (_step(arrival, all_rows=few) for arrival in arriving)
-    return _write(job, samples, steps, folder, SILENT if silent else "")
+    two: dict[str, Json]
+    three: dict[str, Json]
+    two, three = ({"spark.sql.shuffle.partitions": number} if partitions else {} for number in (2, 3))
+    steps = (_step(arrival, all_rows=few, conf=three) for arrival in arriving)
+    ending = OTHER_PARTITIONS if partitions else SILENT if silent else ""
+    return _write(job, samples, steps, folder, ending, conf=two)
 
 
 def rows_in_files(
@@ -520,7 +556,14 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     return _written(file, text).model_copy(update={"id": case.id, "topics": case.topics})
 
 
-def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], folder: Path, ending: str = "") -> Case:
+def _write(
+    job: OwnQuery,
+    samples: Sequence[Sample],
+    steps: Iterable[Json],
+    folder: Path,
+    ending: str = "",
+    conf: dict[str, Json] | None = None,
+) -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
     written = {
         "title": f"{job.title} gives the same rows",
@@ -529,6 +572,7 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
         "query": [{"call": job.called, "with": list(streams)}],
         "outputMode": job.output_mode,
         **({"trigger": job.trigger} if job.trigger != "default" else {}),
+        **({"conf": conf} if conf else {}),
         "steps": [*steps],
     }
     text = printed(written)
@@ -539,9 +583,11 @@ def _write(job: OwnQuery, samples: Sequence[Sample], steps: Iterable[Json], fold
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 
-def _step(arrival: SampleArrival, *, all_rows: bool) -> dict[str, Json]:
+def _step(arrival: SampleArrival, *, all_rows: bool, conf: dict[str, Json]) -> dict[str, Json]:
+    """Write a step; ``conf``: what a restart changes."""
     if not arrival.rows:
-        return {"name": arrival.name, "restart": "graceful"}
+        restart: Json = {"how": "graceful", "change": {"conf": conf}} if conf else "graceful"
+        return {"name": arrival.name, "restart": restart}
     rows = {stream: [list(row) for row in rows[: None if all_rows else 1]] for stream, rows in arrival.rows.items()}
     return {"name": arrival.name, "add": rows}
 

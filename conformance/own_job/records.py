@@ -36,7 +36,12 @@ def record(verdict: JobVerdict, known: Mapping[str, Json] = NOTHING_KNOWN) -> di
         "rows": verdict.answer,
         "change": None
         if change is None
-        else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
+        else {
+            "meaning": change.meaning,
+            "what": change.what,
+            "first_difference": str(change.where),
+            "ansi": bool(verdict.ansi),
+        },
         "columns": list(verdict.columns),
         "asked_otherwise": list(verdict.asked_otherwise),
         "not_covered": list(verdict.not_shown),

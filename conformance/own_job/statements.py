@@ -39,8 +39,13 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
         return Statement("conforms", "●", f"also {text}")
     if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
-    known = set(_details(sample))
-    lines = tuple(line for line in _details(verdict) if line not in known)
+    shown = set(_details(sample))
+    lines = tuple(line for line in _details(verdict) if line not in shown)
+    other_rows = verdict.change is not None or any(group.verdict.outcome == "other rows" for group in verdict.handoffs)
+    if stress.name == "other_partitions" and other_rows:
+        known = (change for change in awaiting_changes() if "strict_distribution" in change.when)
+        for change in (change for change in known if verdict.to in change.to):
+            lines = (*lines, change.reason, f"workaround: {change.workaround}")
     if stress.fails_before:
         note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
         return Statement("bug", "▲", text, (note, *lines))
@@ -96,8 +101,11 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         yield Statement("conforms", "●", f"{rows}, watermarks{late} and state in {count}")
     if verdict.change is not None:
         meaning = MEANINGS[verdict.change.meaning]
-        first = f"first difference: {verdict.change.where}"
-        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", (first,))
+        details = [
+            f"first difference: {verdict.change.where}",
+            *([f"caused by {verdict.ansi}"] if verdict.ansi else []),
+        ]
+        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", tuple(details))
 
 
 def _handoff(group: Handoffs, job: JobVerdict) -> Statement:

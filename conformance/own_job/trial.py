@@ -20,6 +20,7 @@ from conformance.own_job.job_run import (
     JobRuns,
     OwnQuery,
     expecting,
+    is_silent,
     rows_in_files,
     through_topics,
     write_job,
@@ -46,6 +47,7 @@ CONDITIONS = {
     "repeated_rows": "with repeated and late rows",
     "silent_streams": "with a silent stream after the restart, read from files",
     "silent_topics": "with a silent stream after the restart, read from a topic",
+    "other_partitions": "with another number of shuffle partitions after the restart",
 }
 """Stress, as in the JSON document → what it does."""
 
@@ -165,12 +167,14 @@ class Trial:
             if self.silent_streams and len(sending) > 1:
                 cases.append(silent := self._case(query, samples, folder, silent=True))
                 cases += through_topics(silent) if self.source == KAFKA else ()
-            run, *silent_runs = self._runs(cases, samples, folder)
+            cases.append(self._case(query, samples, folder, again=self.repeat_rows, partitions=True))
+            run, *silent_runs, other_partitions = self._runs(cases, samples, folder)
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
             if verdict.answer in ("same", "differs"):
                 stressed = {"repeated_rows": run} if self.repeat_rows else {}
                 stressed |= zip(("silent_streams", "silent_topics"), silent_runs, strict=False)
+                stressed |= {"other_partitions": other_partitions} if other_partitions.wholes else {}
                 for name, other in stressed.items():
                     stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
         if stresses and self.repeat_rows and not stresses[0].fails_before:
@@ -180,10 +184,17 @@ class Trial:
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict), self.accept_lost)
 
     def _case(
-        self, query: OwnQuery, samples: Sequence[Sample], folder: Path, *, silent: bool = False, again: bool = False
+        self,
+        query: OwnQuery,
+        samples: Sequence[Sample],
+        folder: Path,
+        *,
+        silent: bool = False,
+        again: bool = False,
+        partitions: bool = False,
     ) -> Case:
         batches = self._batches(samples, silent=silent)
-        return write_job(query, samples, folder, batches=batches, silent=silent, again=again)
+        return write_job(query, samples, folder, batches=batches, silent=silent, again=again, partitions=partitions)
 
     def _batches(self, samples: Sequence[Sample], *, silent: bool) -> int:
         """Into how many micro-batches a sample is divided, of which each must fit into the memory of an engine."""
@@ -194,7 +205,7 @@ class Trial:
         """Run the first case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
         runs = []
         for case in cases:
-            silent = case is not cases[0]
+            silent = is_silent(case)
             batches, again = self._batches(samples, silent=silent), self.repeat_rows and not silent
             files = rows_in_files(samples, folder, batches=batches, silent=silent, again=again)
             runs.append(JobRun.of(case, self.before, self.after, self.where, files))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,11 +17,11 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at, with_same_reason
-from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, has_behaviour
+from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, divergences, has_behaviour
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import CellAnswer, JobRun
+from conformance.own_job.job_run import ANSI_OFF, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -47,19 +48,22 @@ class TriedWorkaround:
 
     @property
     def proven(self) -> bool:
-        """Whether every later micro-batch emitted the rows that it emits without the change of version."""
+        """Whether every later micro-batch emitted the rows of the earlier version, or those of the later one from the start."""
         return not self.reads_other_bytes and all(verdict.outcome == "resumed" for verdict in self.verdicts)
 
     def __str__(self) -> str:
         outcomes = Counter(verdict.outcome for verdict in self.verdicts)
         handoffs = counted(len(self.verdicts), "handoff")
         if self.proven:
-            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {handoffs}"
+            anew = sum(verdict.reason == AS_FROM_THE_START for verdict in self.verdicts)
+            note = f", {anew} of them {AS_FROM_THE_START}" if anew else ""
+            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {handoffs}{note}"
         tried = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
         why = ": Spark reads the bytes of one type as another" if self.reads_other_bytes else ""
         return f"{self.setting} is no workaround, do not use it{why}; tried in {handoffs}: {tried}"
 
 
+AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
 _TRIED: Mapping[CheckpointOutcome, str] = {
     "resumed": "same rows",
     "other rows": "wrong rows",
@@ -142,6 +146,8 @@ class JobVerdict:
     """The steps before which the checkpoint was not handed over."""
     digests: bool = False
     """Whether only the number of rows of each micro-batch and their digest were compared."""
+    ansi: str = ""
+    """What ANSI mode has to do with the change, and what to write instead; empty if nothing."""
     asked_otherwise: tuple[str, ...] = ()
     """What the program asks for on one version and not on the other: ``output mode: append on 3.5.9, update on 4.3.0``."""
 
@@ -205,7 +211,28 @@ def judge_job(run: JobRun) -> JobVerdict:
         columns=columns,
         not_shown=not_shown,
         not_fixed=not_fixed,
+        ansi=_ansi(run, seen, other) if change is not None else "",
     )
+
+
+def _ansi(run: JobRun, before: Observation | None, after: Observation | None) -> str:
+    """Say that ANSI mode causes what changes if, without it, the later version does what the earlier one does; else empty."""
+    tried = run.without_ansi
+    if tried is None or tried.observation is None or before is None or after is None:
+        return ""
+    if next(divergences(before, tried.observation), None) is not None:
+        return ""
+    named = _INSTEAD.search(after.error.message) if after.error is not None else None
+    instead = named[1] if named is not None else "try_cast, try_to_timestamp, try_divide or try_element_at"
+    ((key, value),) = ANSI_OFF.items()
+    return (
+        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {key}={value} was tried on {run.after.version}: no change. Better mend the "
+        f"expression, which then gives null on both versions: {instead}"
+    )
+
+
+_INSTEAD = re.compile(r"Use (?:the SQL function )?[`'](try_\w+|get)\b")
+"""The function that Spark's message of an error of ANSI mode names."""
 
 
 def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | None:
@@ -264,7 +291,12 @@ def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tu
     def judged(answer: CellAnswer) -> tuple[int, CheckpointVerdict]:
         cut = answer.task.cut
         assert cut is not None
-        return cut, _resumed(run.case, cut, restarted.get(cut, written), answer, whole)
+        verdict = _resumed(run.case, cut, restarted.get(cut, written), answer, whole)
+        if answer.task.workaround and verdict.outcome == "other rows":
+            # What the later version emits of itself, from the start, is no fault of the workaround.
+            anew = _resumed(run.case, cut, run.on(run.after), answer, whole)
+            verdict = replace(anew, reason=AS_FROM_THE_START) if anew.outcome == "resumed" else verdict
+        return cut, verdict
 
     verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
     for answer in run.tried:

@@ -53,7 +53,7 @@ _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
 LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation", MANAGER)
-"""Settings of the program that are left out: more partitions cost time and change no row, and no checkpoint of its own is used."""
+"""Settings of the program that are left out: more partitions cost time, and no checkpoint of its own is used."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from tempfile import mkdtemp
 
 import pytest
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import (
+    CellAnswer,
     JobRun,
     JobRuns,
     check_function,
@@ -21,6 +22,7 @@ from conformance.own_job.job_run import (
     is_silent,
     next_cells,
     own_function,
+    shuffles_itself,
     through_topics,
     with_expectations,
     write_job,
@@ -31,11 +33,12 @@ from conformance.own_job.statements import statements, summary
 from conformance.own_job.verdict import judge_job
 from conformance.runner.resources import EngineUse
 from harness.engine.request import looks_at_plans
+from harness.scheduling.cell_run import CellRun
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
-from tests.support.observations import observed, step
+from tests.support.observations import batch, observed, step
 
 ROWS = [(f"1970-01-01 {12 + minute // 60}:{minute % 60:02d}", 1) for minute in range(0, 120, 7)]
 
@@ -169,6 +172,29 @@ def test_cases_under_other_conditions_run_beside_what_the_first_still_needs(
     assert sorted(started) == [OLD.name, NEW.name]
     cells, _ = asked(**{NEW.name: "dies"})
     assert not any(silent for some in cells for silent, _ in some), "only one version has an answer"
+
+
+@pytest.mark.parametrize(
+    ("plan", "state", "shuffles"),
+    [
+        ("RepartitionByExpression [user_id#3]", 2, True),
+        ("RepartitionByExpression [user_id#3], 5", 2, False),
+        ("RepartitionByExpression [user_id#3]", None, False),
+        ("Exchange hashpartitioning(user_id#3, 1)", 2, False),
+    ],
+)
+def test_a_shuffle_of_the_author_asks_for_other_partitions(
+    job: Callable[..., Case], plan: str, state: int | None, shuffles: bool
+) -> None:
+    case = job(partitions=True)
+    assert case.conf == {"spark.sql.shuffle.partitions": "2"}
+    restart = next(each.action for each in case.steps if isinstance(each.action, Restart))
+    assert restart.change.conf == {"spark.sql.shuffle.partitions": "3"}
+    seen = observed(step(1, batch(0, state=(state,) if state else ())).model_copy(update={"plan": plan}))
+    run = JobRun.of(case, OLD, NEW, EngineUse())
+    task = run.whole(OLD)
+    answered = replace(run, answers=(CellAnswer(task, CellRun(task, (seen,), None, seconds=0.1)),))
+    assert shuffles_itself(answered) is shuffles
 
 
 # What the text of a module shows before an engine starts.

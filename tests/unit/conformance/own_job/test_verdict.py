@@ -147,7 +147,9 @@ def test_nothing_more_runs_without_an_answer_to_compare() -> None:
 
 def test_where_both_versions_do_the_same_the_job_runs_once_on_each() -> None:
     run = replace(ran(ROWS, ROWS, None, ROWS), answers=ran(ROWS, OTHER_ROWS, None, ROWS).answers)
-    assert [cell.targets for cell in next_cells(run)] == [(SPARK_359,), (AFTER,)]
+    *cells, without_ansi = next_cells(run)
+    assert [cell.targets for cell in cells] == [(SPARK_359,), (AFTER,)]
+    assert without_ansi.case.conf[ANSI] == "false"
     again = replace(run, answers=(*run.answers, outcome(ROWS, SPARK_359), outcome(OTHER_ROWS, AFTER)))
     assert next_cells(again) == ()
     assert again.on(AFTER).run.observations == (OTHER_ROWS, OTHER_ROWS)
@@ -159,6 +161,43 @@ def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_
         tried = next_cells(other)
         assert tried
         assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
+
+
+NOT_PARSED = "Text 'n/a' could not be parsed at index 0. Use `try_to_timestamp` to tolerate invalid input string and return NULL."
+"""As Spark 4.3.0 says it."""
+UNPARSED = ErrorSeen(stage="run", classes=("CANNOT_PARSE_TIMESTAMP",), message=NOT_PARSED)
+
+
+@pytest.mark.parametrize(
+    ("without", "after", "named"),
+    [
+        (ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), "both versions: try_to_timestamp"),
+        (ROWS, OTHER_ROWS, "try_divide"),
+        (OTHER_ROWS, OTHER_ROWS, ""),
+    ],
+)
+def test_ansi_mode_is_named_only_if_the_change_goes_without_it(
+    without: Observation, after: Observation, named: str
+) -> None:
+    run = ran(ROWS, after, None, ROWS)
+    tried = outcome(without, AFTER, ansi__enabled="false")
+    found = judge_job(replace(run, answers=(*run.answers, tried)))
+    assert named in found.ansi
+    assert bool(found.ansi) is record(found)["change"]["ansi"] is bool(named)
+    details = [detail for line in statements(found) for detail in line.details]
+    assert any(detail.startswith("caused by ANSI mode") for detail in details) is bool(named)
+    assert judge_job(run).ansi == ""
+
+
+def test_a_row_that_the_later_version_emits_anyway_is_no_fault_of_a_workaround() -> None:
+    nullable = OF_A_SUM.replace("DoubleType", "LongType").replace("sum,LongType,true", "sum,LongType,false", 1)
+    refused = observed(ROWS.steps[0], step(2, error=ErrorSeen(stage="run", classes=(CHECKED,), message=nullable)))
+    tried = (outcome(OTHER_ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),)
+    (group,) = judge_job(ran(ROWS, OTHER_ROWS, ROWS, refused, tried)).handoffs
+    assert group.workaround is not None
+    assert "same rows in 1 of 1 handoff, 1 of them as the later version" in str(group.workaround)
+    (group,) = judge_job(ran(ROWS, ROWS, ROWS, refused, tried)).handoffs
+    assert group.workaround is None
 
 
 def test_right_rows_are_no_proof_where_the_bytes_of_one_type_are_read_as_another() -> None:
@@ -425,6 +464,11 @@ def test_what_a_stress_shows_is_said_apart() -> None:
     said = stress_statement(stress(other), fine)
     assert said.glyph == "✗"
     assert any(line.startswith("first difference") for line in said.details)
+    *_, why, workaround = stress_statement(replace(stress(other), name="other_partitions"), fine).details
+    assert (why.endswith("(SPARK-53942)"), workaround.startswith("workaround: set spark.sql.shuffle.part")) == (
+        True,
+        True,
+    )
     # What the sample as it is shows as well is said once.
     said = stress_statement(stress(other), other)
     assert (said.glyph, said.text, said.details) == ("●", "with a silent stream: no other change", ())
