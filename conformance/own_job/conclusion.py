@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.wording import counted
 from conformance.own_job.sample_rows import RowsOfVersions
-from conformance.own_job.statements import statements, summary
+from conformance.own_job.statements import statements, stress_statement, summary
 from conformance.own_job.verdict import JobVerdict, Stress
 from reports.results.checkpoint_status import exit_code
 from reports.results.status import Statement
@@ -43,16 +43,20 @@ def conclude(
         code: the exit code, with which the conclusion agrees.
         not_tried: what was not tried, of which the line says how much there is.
     """
-    failing = [stress for stress in stresses if stress.verdict.exit_code == 1 and not stress.fails_before]
-    answer = _answer(verdict, failing, code)
-    said = [summary(verdict)]
-    said += [f"{stress.condition}: {summary(stress.verdict).partition(': ')[2]}" for stress in failing]
-    said += ["rows of the sample are lost"] if rows.lost else []
+    worse = [(stress, said) for stress in stresses if (said := stress_statement(stress, verdict)).kind == "violates"]
+    answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code)
+    parts = [summary(verdict), *(said.text for _, said in worse)]
+    parts += ["rows of the sample are lost"] if rows.lost else []
     if not_tried and answer == "same":
-        said.append(f"not tried: {counted(len(not_tried), 'thing')}, listed above")
-    worst = next((stress.verdict for stress in failing), verdict) if verdict.exit_code != 1 else verdict
-    what = " ".join(f"{sentence}." for sentence in _what_to_do(answer, worst, reasons))
-    line = f"{'; '.join(said)}{_tickets(answer, worst)}"
+        parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed above")
+    if verdict.exit_code != 1 and worse:
+        stress, said = worse[0]
+        worst, details = stress.verdict, said.details
+    else:
+        worst, details = verdict, tuple(line for said in statements(verdict) for line in said.details)
+    tickets = dict.fromkeys(ticket for line in details if answer != "same" for ticket in _TICKET.findall(line))
+    what = " ".join(f"{sentence.rstrip('.')}." for sentence in _what_to_do(answer, worst, details, reasons))
+    line = "; ".join(parts) + (f" ({', '.join(tickets)})" if tickets else "")
     return Conclusion(answer, f"{line}. {what}" if what else line)
 
 
@@ -65,38 +69,29 @@ def not_tried(said: Iterable[Statement]) -> tuple[str, ...]:
     )
 
 
-def _answer(verdict: JobVerdict, failing: Sequence[Stress], code: int) -> Answer:
+def _answer(judged: Sequence[JobVerdict], code: int) -> Answer:
     if code != 1:
         return "fails" if code == 2 else "unknown" if code else "same"
-    judged = [verdict, *(stress.verdict for stress in failing)]
     if any(each.answer == "differs" or each.columns or each.asked_otherwise for each in judged):
         return "differs"
     handed = any(exit_code(group.verdict) == 1 for each in judged for group in each.handoffs)
     return "refused" if handed else "lost"
 
 
-def _tickets(answer: Answer, verdict: JobVerdict) -> str:
-    """Return the tickets that the worst checkpoint's reasons name."""
-    if answer != "refused":
-        return ""
-    said = (statement for statement in statements(verdict) if statement.kind == "violates")
-    tickets = dict.fromkeys(ticket for line in said for text in line.details for ticket in _TICKET.findall(text))
-    return f" ({', '.join(tickets)})" if tickets else ""
-
-
-def _what_to_do(answer: Answer, verdict: JobVerdict, reasons: Sequence[str]) -> Iterator[str]:
-    to = verdict.after.title
+def _what_to_do(answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str]) -> Iterator[str]:
+    to, mending = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
     if answer == "refused":
-        group = verdict.handoffs[0]
-        if group.workaround is not None:
-            yield f"Start it on {to} with {group.workaround.setting}: tried, same rows"
+        tried = next((group for group in verdict.handoffs if group.workaround is not None), None)
+        if tried is not None and tried.workaround is not None:
+            yield f"Start it on {to} with {tried.workaround.setting}: tried, same rows"
         else:
-            tried = "no setting that was tried helps" if group.tried else "no setting is known to help"
-            yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: {tried}"
+            yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: no setting is proven to help"
+    elif answer == "differs" and verdict.ansi:
+        yield f"Caused by {verdict.ansi}"
     elif answer == "differs":
-        yield reasons[0] if reasons else "The suite knows no reason: look at the first difference above"
+        yield from mending[:1] or reasons[:1] or ["The suite knows no reason: look at the first difference above"]
     elif answer == "lost":
         yield "A longer delay of the watermark keeps late rows; --accept-lost if they may be lost"
     elif answer in ("fails", "unknown") and verdict.failures:
         target, why = verdict.failures[0]
-        yield f"{target.title}: {why.splitlines()[0].rstrip('.')}"
+        yield f"{target.title}: {why.splitlines()[0]}"

@@ -244,7 +244,8 @@ class CellTask:
     resumes: str | None = None
     """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
     workaround: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings with which the target after the cut resumes the checkpoint a second time; not those that the case itself sets."""
+    """Spark settings with which the target after the cut resumes the checkpoint a second time; not those that the case itself sets.
+    Without a cut, those that set the cell apart from others of its case, which sets them."""
     keep: tuple[int, ...] = ()
     """Steps before which a run without a cut keeps a copy of its checkpoint, for cells that resume it."""
     before: SavedCheckpoint | None = None

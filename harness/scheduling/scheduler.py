@@ -108,9 +108,12 @@ def _resuming(cell: CellTask) -> SlotKey:
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     """What each engine starts, the longest cases first."""
-    batches: dict[tuple[str, str, int | str | None], list[CellTask]] = {}
+    batches: dict[tuple[str, str, object], list[CellTask]] = {}
     for cell in cells:
-        shared = cell.cut if cell.before is None else cell.before.directory
+        # Whole cases share nothing if a setting differs.
+        shared = (
+            cell.before.directory if cell.before else tuple(cell.workaround.items()) if cell.cut is None else cell.cut
+        )
         batches.setdefault((cell.origin.name, cell.case.id, shared), []).append(cell)
     by_slot: dict[SlotKey, list[CellBatch]] = {}
     for batch in (CellBatch(tuple(cells)) for cells in batches.values()):

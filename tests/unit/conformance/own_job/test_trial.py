@@ -86,7 +86,7 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     if repeat_rows:
         assert record["summary"] == (
             "3.5.9 → 4.0.5: same rows; the checkpoint resumes; with repeated and late rows: 1 more row than before, 1 fewer dropped as "
-            "late; the checkpoint resumes. 3.5.9 has a known bug (SPARK-1)."
+            "late; the checkpoint resumes with other rows. 3.5.9 has a known bug (SPARK-1)."
         )
     else:
         assert record["summary"].startswith("3.5.9 → 4.0.5: same rows; the checkpoint resumes; not tried: ")

@@ -11,10 +11,15 @@ import pytest
 from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, with_same_reason
+from conformance.own_job.conclusion import conclude
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
 from conformance.own_job.records import record
+from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.statements import NOT_FIXED, statements, stress_statement, summary
+from conformance.own_job.verdict import (
+    NO_ROWS as NO_ROWS_AT_ALL,
+)
 from conformance.own_job.verdict import (
     NO_ROWS_AFTER,
     NOT_COMPARABLE,
@@ -227,6 +232,89 @@ def test_a_workaround_is_one_only_if_every_row_is_right() -> None:
     assert checkpoint["workaround"] == f"{ANSI}=false"
     # Right rows alone prove nothing, so programs read what the text says.
     assert [each["proven"] for each in checkpoint["tried"]] == [True, False]
+
+
+NO_SAMPLE = RowsOfVersions(())
+HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
+"""Of a refused checkpoint, with a setting."""
+
+
+@pytest.mark.parametrize(
+    ("run", "reasons", "code", "answer", "line"),
+    [
+        (
+            ran(ROWS, ROWS, ROWS, ROWS),
+            [],
+            0,
+            "same",
+            "same rows; the checkpoint resumes; not tried: 1 thing, listed above",
+        ),
+        (
+            ran(ROWS, ROWS, ROWS, REFUSED, (HELPS,)),
+            [],
+            1,
+            "refused",
+            f"same rows; the checkpoint is refused. Start it on 4.3.0 with {ANSI}=false: tried, same rows.",
+        ),
+        (
+            ran(ROWS, ROWS, ROWS, REFUSED),
+            [],
+            1,
+            "refused",
+            "same rows; the checkpoint is refused. Keep 3.5.9 for this checkpoint, or start 4.3.0 with a new one: no setting is proven "
+            "to help.",
+        ),
+        (
+            ran(ROWS, OTHER_ROWS, None, ROWS),
+            ["3.5.9 has a known bug (SPARK-50046)"],
+            1,
+            "differs",
+            "1 row has different values; the checkpoint resumes. 3.5.9 has a known bug (SPARK-50046).",
+        ),
+        (
+            ran(ROWS, OTHER_ROWS, None, ROWS),
+            [],
+            1,
+            "differs",
+            "1 row has different values; the checkpoint resumes. The suite knows no reason: look at the first difference above.",
+        ),
+        (
+            ran(ROWS, ROWS, ROWS, ROWS),
+            [],
+            1,
+            "lost",
+            "same rows; the checkpoint resumes. A longer delay of the watermark keeps late rows; --accept-lost if they may be lost.",
+        ),
+        (
+            ran(NO_ROWS, NO_ROWS, None, NO_ROWS),
+            [],
+            3,
+            "unknown",
+            f"no answer; no answer about the checkpoint. 3.5.9: {NO_ROWS_AT_ALL}.",
+        ),
+    ],
+)
+def test_the_last_line_is_the_worst_of_all_parts_with_what_to_do(run, reasons, code, answer, line) -> None:
+    concluded = conclude(judge_job(run), (), NO_SAMPLE, reasons, code, ["sinks"])
+    assert (concluded.answer, concluded.line) == (answer, f"3.5.9 → 4.3.0: {line}")
+
+
+def test_a_condition_that_alone_changes_rows_is_in_the_last_line_with_its_ticket() -> None:
+    other = Stress("other_partitions", "with other partitions", judge_job(ran(ROWS, OTHER_ROWS, None, OTHER_ROWS)))
+    concluded = conclude(judge_job(ran(ROWS, ROWS, ROWS, ROWS)), [other], NO_SAMPLE, ["a bug"], 1, [])
+    assert concluded.answer == "differs"
+    assert "with other partitions: 1 row has different values" in concluded.line
+    assert concluded.line.endswith(
+        "(SPARK-53942). workaround: set spark.sql.shuffle.partitions to the number that the checkpoint pins."
+    )
+
+
+def test_ansi_mode_is_in_the_last_line() -> None:
+    run = ran(ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), None, ROWS)
+    verdict = judge_job(replace(run, answers=(*run.answers, outcome(ROWS, AFTER, ansi__enabled="false"))))
+    line = conclude(verdict, [], NO_SAMPLE, ["a bug"], 1, []).line
+    assert "(SPARK-44444). Caused by ANSI mode" in line
+    assert line.endswith("try_to_timestamp.")
 
 
 def test_a_handoff_after_which_nothing_came_says_nothing_of_a_workaround() -> None:

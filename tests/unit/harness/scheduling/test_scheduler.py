@@ -19,7 +19,7 @@ from harness.engine.transport import SubprocessTransport
 from harness.environments.cache_directory import make_once
 from harness.errors import HarnessError
 from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
-from harness.scheduling.scheduler import Listener, Scheduler
+from harness.scheduling.scheduler import Listener, Scheduler, queues
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359, cases_named
 from tests.support.observations import differs
@@ -109,6 +109,13 @@ def test_an_engine_gets_the_places_that_others_leave(tmp_path):
     Scheduler(runtime, limits, seen).run([CellTask(case, (SPARK_359,)) for case in cases(3)])
     assert [run.failure for run in seen.runs] == [None] * 3
     assert len(runtime.engines) == 1
+
+
+def test_a_whole_case_with_a_setting_runs_beside_the_case_without_it():
+    (case,) = cases(1)
+    plain = CellTask(case, (SPARK_359,))
+    (batches,) = queues([plain, replace(plain, workaround={"spark.sql.ansi.enabled": "false"})]).values()
+    assert [len(batch.cells) for batch in batches] == [1, 1]
 
 
 def test_real_time_queries_have_an_engine_of_their_own(tmp_path):
