@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -90,6 +91,7 @@ def disagreements(plain: Plain, answer: Answer) -> Iterator[str]:
     if "exit_code" in answer:
         yield from wrong_exit_code([plain], answer["exit_code"])
     yield from _checkpoints(plain, answer)
+    yield from _partitions(plain, answer)
     yield from _reasons(plain, answer)
     yield from _workarounds(plain, answer)
 
@@ -100,9 +102,11 @@ def _lost(plain: Plain, answer: Answer) -> Iterator[str]:
     versions = ((answer["from"], plain.lost[0]), (answer["to"], plain.lost[1]))
     for version, lost in versions:
         of_version = said.get(version, {"late": [], "without_event_time": None})
-        late = {match[1]: int(match[2]) for each in of_version["late"] if (match := _DROPPED.match(each))}
+        late: Counter[str] = Counter()
+        for operator, number in (_DROPPED.findall(each)[0] for each in of_version["late"]):
+            late[operator] += int(number.replace(",", ""))
         if late != lost.late:
-            yield f"late on {version}: {dict(lost.late)}, check says {late}"
+            yield f"late on {version}: {dict(lost.late)}, check says {dict(late)}"
         if bool(lost.untimed) != bool(of_version["without_event_time"]):
             yield f"without event time on {version}: {lost.untimed}, check says {of_version['without_event_time']}"
         if of_version.get("out", lost.out) != lost.out:
@@ -123,10 +127,18 @@ def exit_code(plain: Plain) -> int:
     """0 where nothing changes and nothing is lost, 2 of a job that fails, 3 without rows, 1 of all else."""
     if plain.rows in ("fails", "unknown"):
         return 2 if plain.rows == "fails" else 3
+    met = met_by(plain.checkpoints) | met_by(plain.other_partitions)
     lost = any(each.late or each.untimed for each in plain.lost)
-    return int(
-        plain.rows != "same" or not plain.same_columns or met_by(plain.checkpoints) - {"resumed"} != set() or lost
-    )
+    return int(plain.rows != "same" or not plain.same_columns or bool(met - {"resumed"}) or lost)
+
+
+def _partitions(plain: Plain, answer: Answer) -> Iterator[str]:
+    stress = answer.get("other_partitions")
+    said = stress is None or (stress["rows"] == "same" and met_in(stress) <= {"resumed"})
+    met = met_by(plain.other_partitions) <= {"resumed"}
+    if met != said:
+        words = {True: "same", False: "other rows"}
+        yield f"with another number of partitions: {words[met]}, check says {words[said]}"
 
 
 def _checkpoints(plain: Plain, answer: Answer) -> Iterator[str]:

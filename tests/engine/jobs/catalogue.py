@@ -50,6 +50,8 @@ class Job:
     mode: str = "append"
     variant: str = ""
     """What the settings are, where several jobs have one function."""
+    shuffles: bool = False
+    """Whether its code has a shuffle of its own, so that the number of partitions matters."""
 
     @property
     def name(self) -> str:
@@ -120,6 +122,7 @@ JOBS: tuple[Job, ...] = (
     Job("joins:either", PAID, conf=ROCKSDB, variant="RocksDB"),
     Job("joins:who_clicked", ("orders", "clicks")),
     Job("dedup:then_windows", conf=ROCKSDB, variant="RocksDB"),
+    Job("dedup:after_own_shuffle", shuffles=True),
     Job("dedup:scanned_once", ("scans",)),
     Job("visits:visits_with_own_gap", ("clicks",)),
     Job("days:stamped", ("readings",)),
