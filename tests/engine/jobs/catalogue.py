@@ -39,6 +39,10 @@ ROCKSDB = {
 CHANGELOG = {**ROCKSDB, "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true"}
 
 
+CUTS = (2, 4)
+"""The arrivals after which checkpoints are resumed: before the late row and before the rows that close windows."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A function of the repository, and how it runs."""
@@ -52,6 +56,10 @@ class Job:
     """What the settings are, where several jobs have one function."""
     shuffles: bool = False
     """Whether its code has a shuffle of its own, so that the number of partitions matters."""
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        return CUTS
 
     @property
     def name(self) -> str:

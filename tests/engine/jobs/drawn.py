@@ -139,6 +139,10 @@ class Drawn(Job):
         return dict.fromkeys(self.streams, f"at {self.reason.type}, k STRING, n INT")
 
     @property
+    def cuts(self) -> tuple[int, ...]:
+        return (2,)
+
+    @property
     def event_times(self) -> dict[str, str]:
         return {stream: f"at as {self.reason.event_time}" for stream in self.streams if self.reason.event_time}
 
