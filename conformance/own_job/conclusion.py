@@ -55,7 +55,8 @@ def conclude(
     else:
         worst, details = verdict, tuple(line for said in statements(verdict) for line in said.details)
     tickets = dict.fromkeys(ticket for line in details if answer != "same" for ticket in _TICKET.findall(line))
-    what = " ".join(f"{sentence.rstrip('.')}." for sentence in _what_to_do(answer, worst, details, reasons))
+    advice = [rows.advice] if answer == "lost" else _what_to_do(answer, worst, details, reasons)
+    what = " ".join(f"{sentence.rstrip('.')}." for sentence in advice)
     line = "; ".join(parts) + (f" ({', '.join(tickets)})" if tickets else "")
     return Conclusion(answer, f"{line}. {what}" if what else line)
 
@@ -90,8 +91,6 @@ def _what_to_do(answer: Answer, verdict: JobVerdict, details: Sequence[str], rea
         yield f"Caused by {verdict.ansi}"
     elif answer == "differs":
         yield from mending[:1] or reasons[:1] or ["The suite knows no reason: look at the first difference above"]
-    elif answer == "lost":
-        yield "A longer delay of the watermark keeps late rows; --accept-lost if they may be lost"
     elif answer in ("fails", "unknown") and verdict.failures:
         target, why = verdict.failures[0]
         yield f"{target.title}: {why.splitlines()[0]}"

@@ -18,7 +18,9 @@ from reports.results.status import Statement
 
 _YEAR = timedelta(days=365.2425)
 _WATERMARK = re.compile(r"EventTimeWatermark (\w+#\d+)")
-_OF_GROUPS = {"stateStoreSave", "sessionWindowStateStoreSaveExec"}
+_SESSIONS = "sessionWindowStateStoreSaveExec"
+"""The operator of session windows, which has no name of its own up to 3.5."""
+_OF_GROUPS = {"stateStoreSave", _SESSIONS}
 """Operators that count late groups, of which a row may have several and several rows one."""
 NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
 
@@ -99,6 +101,21 @@ class RowsOfVersions:
     def lost(self) -> bool:
         return any(rows.lost for _, rows in self.versions)
 
+    @property
+    def advice(self) -> str:
+        """What to do about rows that are lost."""
+        rows = [rows for _, rows in self.versions]
+        each = {
+            "Read the event time in its unit": any(of_version.other_years for of_version in rows),
+            "Read the event time as it is written, or filter the rows without one": any(
+                of_version.without_event_time for of_version in rows
+            ),
+            "A longer delay of the watermark keeps late rows": any(
+                of_version.late and not of_version.other_years for of_version in rows
+            ),
+        }
+        return "; ".join([*(what for what, helps in each.items() if helps), "--accept-lost if they may be lost"])
+
     def statements(self) -> Iterator[Statement]:
         """Yield what became of the rows, once if both versions agree."""
         agree = len(self.versions) == 2 and len({rows for _, rows in self.versions}) == 1
@@ -115,7 +132,8 @@ def _late(batches: Iterable[BatchSeen]) -> Iterator[str]:
     for batch in batches:
         for at, operator in enumerate(batch.progress.get("stateOperators", [])):
             if number := int(operator.get(DROPPED_ROWS, 0)):
-                key = at, str(operator.get("operatorName", "an operator"))
+                name = str(operator.get("operatorName", "an operator"))
+                key = at, _SESSIONS if name == "defaultName" else name
                 dropped[key] += number
                 watermarks[key] = f", with watermarks up to {show_ms(batch.watermark)}"
     for key, number in dropped.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.jobs.agreement import Answer, check, check_program, disagreements, wrong_exit_code
+from tests.engine.jobs.agreement import Answer, check, check_program, disagreements, right_answer, wrong_exit_code
 from tests.engine.jobs.catalogue import AFTERS, BEFORE, JOBS, Job
 from tests.engine.jobs.drawn import DRAWN, REASONS, Drawn, programs
 from tests.engine.jobs.plain import Lost, Met, Plain, PlainSpark, Resumed, arrivals
@@ -64,6 +64,7 @@ REFUSED = Plain(
 TRUE_OF_IT: Answer = {
     "from": "3.5.9",
     "to": "4.3.0",
+    "answer": "differs",
     "exit_code": 1,
     "lost": [
         {
@@ -101,6 +102,7 @@ def test_a_true_verdict_is_no_disagreement() -> None:
     ("wrong", "shown"),
     [
         ({"rows": "differs"}, "rows: same, check says differs"),
+        ({"answer": "lost"}, "answer: differs, check says lost"),
         ({"exit_code": 0}, "exit code: 1, check gives 0"),
         ({"lost": TRUE_OF_IT["lost"][:1]}, "without event time on 4.3.0: 1, check says None"),
         ({"lost": TRUE_OF_IT["lost"][1:]}, "late on 3.5.9: {'dedupe': 2}, check says {}"),
@@ -135,7 +137,7 @@ def test_another_number_of_partitions_is_compared(met: Met, said: str) -> None:
 def test_a_job_that_ends_with_an_error_of_a_row_may_do_so_at_any_checkpoint() -> None:
     plain = Plain("differs", True, (Resumed(2, "fails later", ("CAST",)), Resumed(4, "resumed")), {}, ("", "CAST"))
     answer = {"rows": "differs", "change": {"meaning": "refused"}, "columns": [], "checkpoints": [], "lost": []}
-    answer |= {"from": "3.5.9", "to": "4.3.0"}
+    answer |= {"from": "3.5.9", "to": "4.3.0", "answer": "differs"}
     met = {"outcome": "fails later", "fails_anyway": False, "error": "CAST"}
     met |= {"because": [], "workaround": None, "tried": []}
     assert [*disagreements(plain, {**answer, "checkpoints": [met]})] == []
@@ -148,18 +150,22 @@ SAME = Plain("same", True, (), {}, ("", ""))
 
 
 @pytest.mark.parametrize(
-    ("queries", "right"),
+    ("queries", "answer", "code"),
     [
-        ([SAME], [0]),
-        ([replace(SAME, lost=(Lost(), Lost(2)))], [1]),
-        ([REFUSED, SAME], [1]),
-        ([replace(SAME, other_partitions=(Resumed(2, "resumed"), Resumed(4, "other rows")))], [1]),
-        ([replace(SAME, rows="fails")], [2]),
-        ([replace(SAME, rows="unknown")], [3]),
+        ([SAME], "same", 0),
+        ([replace(SAME, lost=(Lost(), Lost(2)))], "lost", 1),
+        ([REFUSED, SAME], "differs", 1),
+        ([replace(REFUSED, same_columns=True)], "refused", 1),
+        ([replace(SAME, other_partitions=(Resumed(2, "resumed"), Resumed(4, "other rows")))], "differs", 1),
+        ([replace(SAME, rows="fails")], "fails", 2),
+        ([replace(SAME, rows="unknown")], "unknown", 3),
     ],
 )
-def test_an_exit_code_says_whether_something_changes_or_is_lost(queries: list[Plain], right: list[int]) -> None:
-    assert [code for code in range(4) if not [*wrong_exit_code(queries, code)]] == right
+def test_an_answer_and_an_exit_code_say_whether_something_changes_or_is_lost(
+    queries: list[Plain], answer: str, code: int
+) -> None:
+    assert right_answer(queries[0]) == answer
+    assert [each for each in range(4) if not [*wrong_exit_code(queries, each)]] == [code]
 
 
 def test_each_reason_is_drawn_as_two_jobs_that_lose_rows_and_two_that_lose_none() -> None:

@@ -88,6 +88,8 @@ def disagreements(plain: Plain, answer: Answer) -> Iterator[str]:
     if bool(answer["columns"]) == plain.same_columns:
         yield f"columns: {'same' if plain.same_columns else 'other'}, check says {answer['columns'] or 'same'}"
     yield from _lost(plain, answer)
+    if answer["answer"] != right_answer(plain):
+        yield f"answer: {right_answer(plain)}, check says {answer['answer']}"
     if "exit_code" in answer:
         yield from wrong_exit_code([plain], answer["exit_code"])
     yield from _checkpoints(plain, answer)
@@ -118,18 +120,24 @@ _DROPPED = re.compile(r"(\w+) dropped ([\d,]+) late ")
 
 def wrong_exit_code(queries: Iterable[Plain], code: int) -> Iterator[str]:
     """The code is that of a query, and 0 only if it is that of all."""
-    right = set(map(exit_code, queries))
+    right = {EXIT_CODES.get(right_answer(plain), 1) for plain in queries}
     if code not in (right - {0} or {0}):
         yield f"exit code: {_listed(map(str, right))}, check gives {code}"
 
 
-def exit_code(plain: Plain) -> int:
-    """0 where nothing changes and nothing is lost, 2 of a job that fails, 3 without rows, 1 of all else."""
+EXIT_CODES = {"same": 0, "fails": 2, "unknown": 3}
+"""Of an answer; 1 of all others."""
+
+
+def right_answer(plain: Plain) -> str:
+    """What ``answer`` of the JSON document should be."""
     if plain.rows in ("fails", "unknown"):
-        return 2 if plain.rows == "fails" else 3
-    met = met_by(plain.checkpoints) | met_by(plain.other_partitions)
-    lost = any(each.late or each.untimed for each in plain.lost)
-    return int(plain.rows != "same" or not plain.same_columns or bool(met - {"resumed"}) or lost)
+        return plain.rows
+    if plain.rows != "same" or not plain.same_columns or not met_by(plain.other_partitions) <= {"resumed"}:
+        return "differs"
+    if not met_by(plain.checkpoints) <= {"resumed"}:
+        return "refused"
+    return "lost" if any(each.late or each.untimed for each in plain.lost) else "same"
 
 
 def _partitions(plain: Plain, answer: Answer) -> Iterator[str]:

@@ -50,7 +50,12 @@ def test_rows_that_are_not_lost_are_counted_once_for_both_versions() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "unit"),
-    [("stateStoreSave", "late groups"), ("dedupe", "late rows"), ("symmetricHashJoin", "late rows")],
+    [
+        ("stateStoreSave", "late groups"),
+        ("dedupe", "late rows"),
+        ("symmetricHashJoin", "late rows"),
+        ("sessionWindowStateStoreSaveExec", "late groups"),
+    ],
 )
 def test_late_rows_are_said_with_the_operator_that_dropped_them_and_its_watermark(operator: str, unit: str) -> None:
     known = rows(run(dropped=9, operator=operator))
@@ -58,6 +63,24 @@ def test_late_rows_are_said_with_the_operator_that_dropped_them_and_its_watermar
     assert known.late == (f"{operator} dropped 9 {unit}, with watermarks up to 11:00",)
     found = lines(run(), run(dropped=9, operator=operator))
     assert [line.partition(":")[0] for line in found if "of the sample" in line] == ["● 3.5.9", "▲ 4.3.0"]
+
+
+def test_versions_that_name_the_operator_of_session_windows_otherwise_agree() -> None:
+    found = lines(run(9, "defaultName"), run(9, "sessionWindowStateStoreSaveExec"))
+    assert [line for line in found if "of the sample" in line and "both versions" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "advice"),
+    [
+        (run(dropped=9), ["A longer delay of the watermark keeps late rows"]),
+        (run(first=0), ["Read the event time as it is written, or filter the rows without one"]),
+        (run(dropped=9, first=1_772_366_400_000_000), ["Read the event time in its unit"]),
+    ],
+)
+def test_the_advice_about_lost_rows_is_by_the_reason(seen: Observation, advice: list[str]) -> None:
+    accepted = "--accept-lost if they may be lost"
+    assert RowsOfVersions((("3.5.9", rows(seen)),)).advice.split("; ") == [*advice, accepted]
 
 
 def test_an_event_time_that_is_null_is_said_with_the_expression_that_gave_it() -> None:

@@ -283,7 +283,7 @@ HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
             [],
             1,
             "lost",
-            "same rows; the checkpoint resumes. A longer delay of the watermark keeps late rows; --accept-lost if they may be lost.",
+            "same rows; the checkpoint resumes. --accept-lost if they may be lost.",
         ),
         (
             ran(NO_ROWS, NO_ROWS, None, NO_ROWS),
