@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from conformance.core.case import Case
     from conformance.own_job.case_run import CaseResult, NotAsExpected, run_case
     from conformance.own_job.watermark_case import WatermarkCase, watermark_case
+    from conformance.query_progress.answer import explain_progress
 
-__all__ = ["Case", "CaseResult", "NotAsExpected", "WatermarkCase", "run_case", "watermark_case"]
+__all__ = ["Case", "CaseResult", "NotAsExpected", "WatermarkCase", "explain_progress", "run_case", "watermark_case"]
 
 _MODULES = {
     "Case": "conformance.core.case",
     "CaseResult": "conformance.own_job.case_run",
     "NotAsExpected": "conformance.own_job.case_run",
     "WatermarkCase": "conformance.own_job.watermark_case",
+    "explain_progress": "conformance.query_progress.answer",
     "run_case": "conformance.own_job.case_run",
     "watermark_case": "conformance.own_job.watermark_case",
 }

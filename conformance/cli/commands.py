@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Listed] = {
     "gate": Listed("Fail if results change between two Spark versions.", _CHANGES),
     "upgrade": Listed("Resume checkpoints of one Spark version on another.", _CHANGES),
     "diff": Listed("Compare two runs of the same Spark versions.", _CHANGES),
-    "explain": Listed("Explain a case's result batch by batch, without Spark.", _MISSING),
+    "explain": Listed("Explain a case, or a query by its progress, without Spark.", _MISSING),
     "eviction": Listed("Compute when a stream-stream join evicts a row.", _MISSING),
     "run": Listed("Run cases on Spark versions and print the matrix.", _CONFORMS),
     "report": Listed("Write results as HTML pages.", _CONFORMS),

@@ -1,7 +1,8 @@
-"""``conformance explain``: why a case has its result, by the reference model, without an engine."""
+"""``conformance explain``: why a case has its result, by the reference model, or a query by its progress; without an engine."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import typer
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from conformance.account import explanation
 from conformance.cli import options
-from conformance.cli.console import errors_console, print_answer, print_error, print_tables
+from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
 from conformance.cli.options import argument, known_version, option
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
@@ -24,6 +25,8 @@ from conformance.suite import discovery
 
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
+MOST_ROWS = 25
+"""The rows of an answer by progress."""
 
 STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
@@ -39,7 +42,7 @@ STYLES: dict[explanation.Tone, str] = {
 
 
 def explain(
-    case: str = argument(..., "A case of the suite, by its id, or a file.", "CASE"),
+    case: str | None = argument(None, "A case of the suite, by its id, or a file.", "CASE"),
     spark: str | None = option(None, "A version (3.5.9) or a line (3.5); the newest by default.", "VERSION"),
     from_: str | None = option(
         None, "With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"
@@ -51,15 +54,34 @@ def explain(
     policy: str | None = option(
         None, "Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"
     ),
+    progress: list[Path] | None = option(
+        None,
+        "Explain a query by its progress: JSON lines, a driver's log, or an event log, also as a folder. Repeatable.",
+        "FILE",
+    ),
     as_json: options.AsJson = False,
 ) -> None:
-    """Explain a case's result batch by batch, without Spark.
+    """Explain a case, or a query by its progress, without Spark.
 
     The reference model says what arrived, how the watermark moved, which rows were late, and which windows closed. With --results,
-    what a Spark did says so.
+    what a Spark did says so. With --progress, what a query left behind says why it emits nothing, drops rows or keeps ever more state.
 
-    Exits with 2 if the model does not know what the case does.
+    Exits with 2 if the model does not know what the case does, or there is no progress.
     """
+    if progress:
+        if (
+            case is not None
+            or spark is not None
+            or from_ is not None
+            or to is not None
+            or results is not None
+            or policy is not None
+        ):
+            raise typer.BadParameter("use it alone, or with --json", param_hint="--progress")
+        _explain_progress(progress, as_json=as_json)
+        return
+    if case is None:
+        raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
     question = discovery.find(case)
     if results is not None:
         if policy is not None or from_ is not None or to is not None or isinstance(question, PolicyCase):
@@ -91,6 +113,36 @@ def explain(
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
+
+
+def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
+    # What reads progress is not needed to explain a case.
+    from conformance.cli.progress import FileRead
+    from conformance.query_progress.answer import explain_files
+    from reports.terminal.gate import wrapped
+
+    with ExitStack() as bars:
+        answer = explain_files(
+            paths, lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb"))
+        )
+    if not answer.queries:
+        first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
+        print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
+        raise typer.Exit(UNKNOWN)
+    rows: list[Text] = []
+    for detail in (2, 1, 0):
+        lines = (Text(line, style=_style(line)) for line in answer.lines(detail))
+        rows = [row for line in lines for row in wrapped(line, width())]
+        if len(rows) <= MOST_ROWS:
+            break
+    if len(rows) > MOST_ROWS:
+        rows = [*rows[: MOST_ROWS - 1], Text(f"{len(rows) - MOST_ROWS + 1} more lines: --json has everything")]
+    print_answer(rows, answer.record() if as_json else None, as_json=as_json)
+
+
+def _style(line: str) -> str:
+    mark = line.strip()[:1]
+    return "bold" if not line.startswith(" ") else {"✗": "bold red", "●": "green"}.get(mark, "")
 
 
 def _predicted(case: Case, version: SparkVersion) -> Prediction:

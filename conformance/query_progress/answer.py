@@ -1,0 +1,184 @@
+"""The explanation of queries by their progress, as values, text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from conformance.core.data import Json
+from conformance.core.wording import counted, shortened
+from conformance.language.catalogue import Catalogue
+from conformance.query_progress.causes import Cause, causes_of, duration, short_name
+from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
+from conformance.query_progress.tracks import Queries, Query, Run
+from conformance.query_progress.wire import instant
+from conformance.suite.discovery import shipped
+
+UNKNOWN: Final = (
+    "which rows were dropped or wait",
+    "the length of windows and the bounds of joins",
+    "the code of the query",
+)
+"""What progress does not tell."""
+_FEW: Final = 3
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    query: Query
+    causes: tuple[Cause, ...]
+    """What explains most comes first; none for a sound query."""
+
+    def lines(self, detail: int = 2) -> Iterator[str]:
+        """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 all but the causes."""
+        runs = [run for run in self.query.runs if run.batches]
+        restarts = len(self.query.runs) - 1 + self.query.runs_left_out
+        name = f'query "{self.query.name}"' if self.query.name else "query"
+        ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
+        yield f"{name} ({ids}): {_summary(runs)}, {counted(restarts, 'restart')}"
+        if detail and runs:
+            yield from (f"  {line}" for line in _facts(runs, runs[-1]))
+            yield from (f"  restart: {line}" for line in changes(self.query))
+        if not self.causes:
+            yield "  ● no cause for missing rows or growing state in this progress"
+        for number, cause in enumerate(self.causes, 1):
+            yield f"  ✗ {number}. {cause.what}"
+            yield from (f"      {line}" for line in cause.evidence)
+            number_of, sentence = rule(cause.rule)
+            yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
+            yield f"      to mend it: {cause.mending}"
+
+    def record(self) -> dict[str, Json]:
+        """Return the same for programs."""
+        causes = [{**asdict(cause), "rule": rule(cause.rule)[0], "behaviour": cause.rule} for cause in self.causes]
+        runs = [_run_record(run) for run in self.query.runs]
+        left_out = self.query.runs_left_out
+        about = {"id": self.query.id, "name": self.query.name, "restarts": len(runs) - 1 + left_out}
+        return {**about, "runs": runs, "runs_left_out": left_out, "changed": [*changes(self.query)], "causes": causes}
+
+
+@dataclass(frozen=True)
+class ProgressExplanation:
+    """What the progress of queries explains: for each query its causes, and what was not read."""
+
+    queries: tuple[QueryExplanation, ...]
+    skipped: Skipped
+
+    def lines(self, detail: int = 2) -> Iterator[str]:
+        for query in self.queries:
+            yield from query.lines(detail)
+        if self.skipped.count:
+            first = "; ".join(self.skipped.first[:_FEW])
+            yield f"skipped {self.skipped.count:,}: {first}" + ("; …" if self.skipped.count > _FEW else "")
+        yield f"progress does not tell: {'; '.join(UNKNOWN)}"
+
+    def record(self) -> dict[str, Json]:
+        """Return the same for programs."""
+        skipped = {"count": self.skipped.count, "first": self.skipped.first}
+        return {"queries": [query.record() for query in self.queries], "skipped": skipped, "not_told": [*UNKNOWN]}
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def explain_progress(iterable: Iterable[object]) -> ProgressExplanation:
+    """Explain queries by their progress: lines of text, or what `recentProgress` and a listener give.
+
+    Each query has its causes, what explains most first: why it emits nothing, drops rows or keeps more and more state. It needs neither
+    Spark nor the code of the query, and holds one progress at a time.
+    """
+    return _explained(lambda skipped: events(iterable, skipped))
+
+
+def explain_files(paths: Iterable[Path], opened: Watched) -> ProgressExplanation:
+    """Explain the queries of files and folders: JSON lines, a driver's log, an event log."""
+    return _explained(lambda skipped: events_in(paths, skipped, opened))
+
+
+def changes(query: Query) -> Iterator[str]:
+    """Yield what a restart changed, as far as progress shows it."""
+    for before, after in pairwise([run for run in query.runs if run.batches]):
+        where = f"before micro-batch {after.first_batch}"
+        if before.delay is not None and after.delay is not None and before.delay != after.delay:
+            yield f"{where}: delay {duration(before.delay)} → {duration(after.delay)}"
+        for what, old, new in (
+            ("sources", [one.description for one in before.sources], [one.description for one in after.sources]),
+            ("operators", [one.title for one in before.operators], [one.title for one in after.operators]),
+            ("sink", [before.sink], [after.sink]),
+        ):
+            if old != new:
+                yield f"{where}: {what} {', '.join(map(short_name, old))} → {', '.join(map(short_name, new))}"
+        for key in sorted({*before.settings, *after.settings}):
+            if (old_value := before.settings.get(key)) != (new_value := after.settings.get(key)):
+                yield f"{where}: {key} {old_value or 'unset'} → {new_value or 'unset'}"
+
+
+@cache
+def rule(name: str) -> tuple[str, str]:
+    """Return the number and the sentence of a statement of the specification."""
+    catalogue = Catalogue.at(shipped())
+    assert catalogue is not None
+    entry = catalogue.behaviours[name]
+    return str(entry["number"]), " ".join(str(entry["sentence"]).split())
+
+
+def _explained(read: Callable[[Skipped], Iterable[Event]]) -> ProgressExplanation:
+    queries = Queries()
+    queries.read(read(queries.skipped))
+    found = (query for query in queries.by_id.values() if query.runs)
+    return ProgressExplanation(tuple(QueryExplanation(query, causes_of(query)) for query in found), queries.skipped)
+
+
+def _summary(runs: list[Run]) -> str:
+    if not runs:
+        return "no micro-batch ran"
+    batches = sum(run.batches for run in runs)
+    times = f"{instant(runs[0].started)} – {instant(runs[-1].ended)}"
+    return f"micro-batches {runs[0].first_batch}–{runs[-1].last_batch}, {batches:,} read, {times}"
+
+
+def _facts(runs: list[Run], run: Run) -> Iterator[str]:
+    """Yield what the progress says, of sources and operators of the last run."""
+    known = [one.rows_out for one in runs if one.rows_out is not None]
+    out = f"{sum(known):,}" if len(known) == len(runs) else "not counted by the sink"
+    lost = sum(one.dropped for one in runs)
+    late = f"rows dropped: {lost:,}" if lost else run.dropped_shown
+    yield f"rows: {sum(one.rows_in for one in runs):,} in, out: {out}; {late}"
+    first = next((one.first_watermark for one in runs if one.first_watermark is not None), None)
+    if run.watermark is None or first is None:
+        yield "watermark: none in eventTime"
+    else:
+        newest = f"; newest event time {instant(run.highest)}" if run.highest is not None else ""
+        delay = f", {duration(run.delay)} before it at each move" if run.delay is not None else ""
+        since = f" (since micro-batch {run.moved_in})"
+        yield f"watermark: {instant(first)} → {instant(run.watermark)}{since}{newest}{delay}"
+    if len(run.sources) > 1:
+        for place, source in enumerate(run.sources[:_FEW]):
+            last = "" if source.last_batch is None else f", the last in micro-batch {source.last_batch}"
+            yield f"source {place} {short_name(source.description)}: {counted(source.rows, 'row')}{last}"
+    for operator in run.operators[:_FEW]:
+        dropped = (
+            f", {operator.dropped:,} dropped from micro-batch {operator.dropped_in[0]} on" if operator.dropped else ""
+        )
+        # Tasks commit at the same time: their sum may be more than the time of the micro-batches.
+        commit = (
+            f", commit of state {duration(operator.commit_ms)} (sum of tasks)" if operator.commit_ms is not None else ""
+        )
+        spent = f" in {duration(run.batch_ms)} of micro-batches" if commit else ""
+        yield f"{operator.title}: {counted(operator.rows, 'row')} in state, at most {operator.peak:,}{dropped}{commit}{spent}"
+    if run.exception:
+        yield f"ended with an error: {shortened(run.exception.splitlines()[0], 90)}"
+
+
+def _run_record(run: Run) -> dict[str, Json]:
+    record = asdict(run)
+    for name in ("id", "since_move", "highest_at_move", "delays", "idle", "_every", "jump", "points"):
+        del record[name]
+    over_time = [
+        dict(zip(("micro_batch", "watermark", "newest_event_time"), point, strict=True)) for point in run.points
+    ]
+    return {"run_id": run.id, **record, "delay": run.delay, "over_time": over_time}

@@ -1,0 +1,230 @@
+"""Why a query emits nothing, drops rows or keeps state, as far as its progress shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Final
+
+from conformance.core.data import read_data
+from conformance.core.wording import counted
+from conformance.query_progress.tracks import Query, Run
+from conformance.query_progress.wire import instant
+
+_HALF_HOUR_MS: Final = 1_800_000
+_DAY_MS: Final = 86_400_000
+_MANY: Final = 10
+"""How many times further than others a jump goes, or a partition is behind."""
+_UNITS: Final = (
+    (250, 1_100, "milliseconds-as-seconds"),
+    (250_000, 1_100_000, "microseconds-as-seconds"),
+    (1 / 2_000, 1 / 600, "seconds-as-milliseconds"),
+)
+"""Event times as a multiple of the clock's, and the cause."""
+_RELEASING: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec", None)
+"""Operators that emit in append mode what the watermark passes; before 3.2 none has a name."""
+_GROWING: Final = {
+    "symmetricHashJoin": "join-without-bound",
+    "dedupe": "deduplication-without-event-time",
+    "flatMapGroupsWithState": "state-without-timeout",
+    "applyInPandasWithState": "state-without-timeout",
+    "transformWithStateExec": "state-without-timeout",
+    "transformWithStateInPandasExec": "state-without-timeout",
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    id: str
+    what: str
+    evidence: tuple[str, ...]
+    rule: str
+    """The name of a statement of the specification: ``idle-stream-blocks``."""
+    mending: str
+
+    @classmethod
+    def of(cls, id: str, *evidence: str, **values: object) -> Cause:
+        said = _written()[id]
+        return cls(id, said["what"].format(**values), evidence, said["rule"], said["mending"].format(**values))
+
+
+@cache
+def _written() -> dict[str, dict[str, str]]:
+    written: dict[str, dict[str, str]] = read_data("conformance.query_progress", "causes.yaml")
+    return written
+
+
+def causes_of(query: Query) -> tuple[Cause, ...]:
+    """Return the causes, what explains most first; a cause that another explains is not named."""
+    run = next((run for run in reversed(query.runs) if run.batches), None)
+    if run is None:
+        return ()
+    if cause := _units(run) or _nulls(run) or _future_row(run):
+        return (cause,)
+    dropped = _changed_delay(query.runs) or _partition(run) or next(filter(None, map(_short_delay, query.runs)), None)
+    still = _source(run) or _no_data(run) or _nothing_released(query, run)
+    return tuple(cause for cause in (dropped, still, *_state(run)) if cause is not None)
+
+
+def duration(ms: int) -> str:
+    """Show a length of time in its largest units: ``25 min``, ``1 h 30 min``."""
+    parts = list[str]()
+    for size, unit in ((_DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")):
+        count, ms = divmod(ms, size)
+        parts += [f"{count:,} {unit}"] if count else []
+    return " ".join(parts[:2]) or "0 s"
+
+
+def short_name(text: str) -> str:
+    """Shorten a description of a source to its kind and the end of its place."""
+    return text if len(text) <= 48 else f"{text[: text.find('[') + 1][:24]}…{text[-23:]}"
+
+
+def _units(run: Run) -> Cause | None:
+    """Compare the event times with the clock: a wrong unit makes them a thousand times as far from 1970."""
+    ratio = (run.average or 0) / run.ended
+    for low, high, cause in _UNITS:
+        if low < ratio < high:
+            times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}"
+            mean = instant(run.average or 0)
+            return Cause.of(cause, f"event times are about {mean}, the clock {instant(run.ended)}: ratio {times}")
+    return None
+
+
+def _nulls(run: Run) -> Cause | None:
+    if run.nulls_in is not None:
+        rows = "every row" if run.highest == 0 else "rows"
+        text = f"{rows} of micro-batch {run.nulls_in}: eventTime.min is 1970-01-01T00:00, as which Spark counts null"
+        return Cause.of("null-event-time", text)
+    if run.without_event_time and not run.with_event_time and not run.watermark:
+        return Cause.of(
+            "no-event-time", f"{run.rows_in:,} rows in {_batches(run.batches)}, eventTime has no max in any"
+        )
+    return None
+
+
+def _future_row(run: Run) -> Cause | None:
+    jump = run.jump
+    if jump is None or run.watermark is None or not jump.after or jump.behind < jump.after:
+        return None
+    if jump.by < max(_MANY * run.spread, _HALF_HOUR_MS) or (jump.after == 1 and jump.by < _DAY_MS):
+        return None
+    newest = f"newest event time {instant(jump.newest_after)}, behind the watermark {instant(run.watermark)}"
+    return Cause.of(
+        "future-row",
+        f"micro-batch {jump.batch}: newest event time {instant(jump.to)}, {duration(jump.by)} after all others",
+        f"{_batches(jump.after)} after it: {newest}; {run.dropped_shown}",
+    )
+
+
+def _changed_delay(runs: list[Run]) -> Cause | None:
+    for earlier, later in pairwise([run for run in runs if run.batches]):
+        before, after = earlier.delay, later.delay
+        if before is None or before == after or later.highest is None or later.watermark is None:
+            continue
+        waits = not later.delays and len(later.sources) == 1 and later.with_event_time > 2
+        if after is None and not (waits and later.highest - later.watermark > before):
+            continue
+        now = duration(after) if after is not None else f"over {duration(later.highest - later.watermark)}: it waits"
+        text = f"micro-batch {later.first_batch}: newest event time − watermark was {duration(before)}, now {now}"
+        return Cause.of("restart-with-changed-delay", f"{text}; since then {later.dropped_shown}")
+    return None
+
+
+def _partition(run: Run) -> Cause | None:
+    for source in run.sources:
+        behind = sorted(source.behind.items(), key=lambda one: -one[1])
+        if run.dropped and len(behind) > 1 and behind[0][1] > _MANY * max(behind[1][1], 1):
+            (worst, lag), (_, other) = behind[:2]
+            text = f"{worst} is {lag:,} offsets behind, the next {other:,}; {run.dropped:,} rows dropped"
+            return Cause.of("lagging-partition", text, partition=worst)
+    return None
+
+
+def _short_delay(run: Run) -> Cause | None:
+    counts = any(operator.counts_dropped for operator in run.operators)
+    if not run.dropped and (counts or not run.operators or run.late is None):
+        return None
+    evidence = [
+        f"{operator.title} dropped {operator.dropped:,}, first in micro-batch {', '.join(map(str, operator.dropped_in))}"
+        for operator in run.operators
+        if operator.dropped
+    ]
+    if not counts:
+        evidence.append(run.dropped_shown)
+    if run.late is not None:
+        batch, lowest, watermark = run.late
+        evidence.append(f"micro-batch {batch}: oldest event time {instant(lowest)}, watermark {instant(watermark)}")
+    longer = f"a delay longer by more than {duration(run.needed)}" if run.needed else "a longer delay"
+    if run.delay is not None and run.needed:
+        longer = f"a delay of more than {duration(run.delay + run.needed)} ({duration(run.delay)} now) keeps all so far"
+    return Cause.of("short-delay", *evidence, longer=longer)
+
+
+def _source(run: Run) -> Cause | None:
+    """Find the source that brings nothing while others do, and the watermark stands still."""
+    if run.watermark is None or run.highest is None or len(run.sources) < 2 or run.moved_in is None:
+        return None
+    if run.highest_at_move is not None and run.highest <= run.highest_at_move:
+        return None
+    active = max(run.since_move.values(), default=0)
+    for place, source in enumerate(run.sources):
+        if active < 2 or run.since_move[place] > (source.last_batch == run.moved_in):
+            continue
+        last = f"{counted(source.rows, 'row')}" + (
+            f", the last in micro-batch {source.last_batch}" if source.rows else ""
+        )
+        return Cause.of(
+            "idle-source" if source.rows else "source-without-data",
+            f"source {place} {short_name(source.description)}: {last}; another had rows in {_batches(active)} since",
+            f"watermark {instant(run.watermark)} since micro-batch {run.moved_in}; newest event time {instant(run.highest)}",
+            place=place,
+        )
+    return None
+
+
+def _no_data(run: Run) -> Cause | None:
+    # In complete mode, which emits all in each micro-batch, none needs to follow.
+    releases = (one.evicts or (one.name in _RELEASING and run.rows_out == 0) for one in run.operators)
+    if run.no_data_missing is None or not any(releases):
+        return None
+    batch, ran, newer = run.no_data_missing
+    text = (
+        f"micro-batch {batch} ran with watermark {instant(ran)}; it then was {instant(newer)}, and none ran while idle"
+    )
+    return Cause.of("no-data-batches-off", text)
+
+
+def _nothing_released(query: Query, run: Run) -> Cause | None:
+    if (
+        any(one.rows_out != 0 for one in query.runs)
+        or not run.operators
+        or run.watermark is None
+        or run.highest is None
+    ):
+        return None
+    last = run.operators[-1]
+    if last.rows == 0 or last.evicts or last.name not in _RELEASING:
+        return None
+    times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
+    return Cause.of("append-before-any-later-row", f"{counted(last.rows, 'row')} in state, 0 out; {times}")
+
+
+def _state(run: Run) -> Iterator[Cause]:
+    watermark, points = run.watermark, run.points
+    passed = sum(watermark is not None and highest <= watermark for _, _, highest in points)
+    seen = "eventTime has no watermark"
+    if watermark is not None:
+        seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {_batches(len(points))}"
+    for operator in run.operators:
+        if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
+            text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"
+            named = "watermark-not-used" if operator.name else "state-never-removed"
+            other = "no-watermark" if watermark is None else named
+            yield Cause.of(_GROWING.get(operator.name or "", other), text, seen)
+
+
+def _batches(number: int) -> str:
+    return f"{number:,} micro-batch" + ("es" if number != 1 else "")
