@@ -17,7 +17,9 @@ class Capture:
 
     breakpoint: Breakpoint | None = None
     sink: Callable[[Any, int], None] | None = None
-    """Gets each micro-batch too, once its rows are kept."""
+    """Gets each micro-batch first: the rows are kept of the partitions that it reads, and no others are computed."""
+    read_in_part: list[int] = []
+    """Gets the ids of stateful micro-batches of which ``sink`` reads a partition in part: Spark does not commit its state then."""
     running: Callable[[], None] | None = None
     """Called while a micro-batch runs, before its rows are kept."""
     digests = False
@@ -119,16 +121,10 @@ class LocalCapture(Capture):
                 stop.block_forever()
             if self.running is not None:
                 self.running()
-            # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
-            if self.sink is not None:
-                frame = frame.persist()  # the micro-batch, and with it its state, is computed once
-            rows = digest(frame) if self.digests else collected(frame)
-            self._rows[batch_id] = rows
-            if self._emitted is not None:
-                self._emitted(batch_id, self._rows[batch_id])
-            if self.sink is not None:
-                self.sink(frame, batch_id)
-                frame.unpersist()
+            if self.sink is None:
+                self._keep(frame, batch_id)
+            else:
+                self._write(self.sink, frame, batch_id)
             if stop and point == "emitted":
                 stop.block_forever()
             if stop and point == "committed":
@@ -137,6 +133,44 @@ class LocalCapture(Capture):
         except Exception as error:
             self._error = error  # Spark passes it on as text only
             raise
+
+    def _write(self, sink: Callable[[Any, int], None], frame: Any, batch_id: int) -> None:
+        """Give a micro-batch to a sink, and keep the rows of the partitions that it reads.
+
+        To collect all rows would compute the other partitions, too, and commit their state, which Spark misses without that.
+        """
+        from pyspark.sql import functions as F
+
+        planned, schema, spark = frame._jdf.queryExecution().toRdd(), frame._jdf.schema(), frame._jdf.sparkSession()
+        session = getattr(frame, "sparkSession", None) or frame.sql_ctx  # up to 3.2
+        named = frame.toDF(*("c{}".format(place) for place in range(len(frame.columns))))  # names may be there twice
+        # A partition, and with it its state, is computed once, however often the sink reads it.
+        kept = named.withColumn("id", F.monotonically_increasing_id()).persist()
+        newest = "max(CASE WHEN shiftright(id, 33) = {} THEN id END)"  # 3.0 cannot observe a set
+        ids = [F.expr(newest.format(index)).alias(str(index))._jc for index in range(planned.getNumPartitions())]
+        observed = kept._jdf.observe("read", F.count("id")._jc, frame._jseq(ids)).drop("id").queryExecution()
+
+        def of_rows(rows: Any) -> Any:
+            # As in a micro-batch of Spark's, no plan is seen, and what the sink persists or releases is its own.
+            return type(frame)(spark.internalCreateDataFrame(rows, schema, False), session)
+
+        try:
+            sink(of_rows(observed.toRdd()), batch_id)
+        finally:
+            read = observed.observedMetrics().get("read").get().mkString(",").split(",")[1:]
+            rows_read = {index: int(id) % 2**33 + 1 for index, id in enumerate(read) if id != "null"}
+            only = frame._jseq(list(rows_read)).toSet()
+            pruned = frame._sc._jvm.org.apache.spark.rdd.PartitionPruningRDD.create(observed.toRdd(), only)
+            self._keep(of_rows(pruned), batch_id)
+            if "StateStore" in planned.toDebugString() and pruned.count() > sum(rows_read.values()):
+                self.read_in_part.append(batch_id)
+            kept.unpersist()
+
+    def _keep(self, frame: Any, batch_id: int) -> None:
+        # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
+        self._rows[batch_id] = digest(frame) if self.digests else collected(frame)
+        if self._emitted is not None:
+            self._emitted(batch_id, self._rows[batch_id])
 
     def attach(self, writer: Any, _schema: Any) -> Any:
         return writer.foreachBatch(self.function)

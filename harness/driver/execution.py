@@ -13,7 +13,7 @@ from .backend import Backend, OnEmitted
 from .checkpoint import ASKED, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build
-from .errors import DriverFailure, EngineLost, NotPermitted, describe, machine_failure
+from .errors import DriverFailure, EngineLost, FailureReason, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
 from .jobs.own_code import AuthorCode, AuthorFailed, AuthorSink, OwnQueries
 from .jobs.query_starts import allowed, no_starts
@@ -124,6 +124,7 @@ class Execution:
         self._watermark: str | None = None
         self._native = backend.native(self._session)
         """The operators that an accelerator ran in this step; None without an accelerator."""
+        self._read_in_part: list[int] = []
         self._executors = backend.executors()
         self.columns: list[dict[str, str]] = []
 
@@ -171,6 +172,10 @@ class Execution:
                 yield fields
                 if error is not None:
                     break
+            else:
+                if self._read_in_part:
+                    what = "the sink reads part of a partition in micro-batch {}, which is not tried: persist() and count() the rows first"
+                    raise DriverFailure(what.format(self._read_in_part[0]), FailureReason.NOT_PERMITTED)
         except KillPointReached:
             killed = True
             raise
@@ -390,6 +395,7 @@ class Execution:
             self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
+        self._capture.read_in_part = self._read_in_part
         self._capture.digests = self._request.digests
         self._capture.running = self._while_it_runs
         self._entries = 0

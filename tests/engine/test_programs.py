@@ -289,3 +289,54 @@ def test_a_query_that_starts_through_the_jvm_is_refused_before_it_writes(how: st
     assert done.returncode in (2, 3), done.stdout + done.stderr
     assert "Nothing was started" in done.stdout + done.stderr
     assert not [*real.iterdir()]
+
+
+LOOKS = """
+title: It looks at one row
+streams: {{sales: "sold TIMESTAMP, shop STRING"}}
+query: [{{from: sales}}, {{withWatermark: [sold, 10 minutes]}}, {{groupBy: [shop], agg: [count(*) AS n]}}]
+outputMode: update
+sink: looks:{function}
+conf: {{spark.sql.shuffle.partitions: {partitions}}}
+steps:
+  - add: {{sales: [["12:01", a], ["12:01", b], ["12:01", c], ["12:01", d], ["12:01", e], ["12:01", f], ["12:01", g]]}}
+    expect: {{rows: [[a, 1], [b, 1], [c, 1], [d, 1], [e, 1], [f, 1], [g, 1]], state: 7}}
+  - add: {{sales: [["12:02", a], ["12:02", b]]}}
+    expect: {{rows: [[a, 2], [b, 2]], state: 7}}
+"""
+LOOK = """
+def look(frame, batch_id):
+    frame.select("shop").show(1)
+
+
+def read(frame, batch_id):
+    if frame.limit(1).count():
+        frame.persist()
+        frame.count()
+        frame.union(frame).coalesce(1).collect()
+        frame.unpersist()
+        frame.foreachPartition(list)
+    else:
+        frame.count()
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize(
+    ("function", "partitions", "code", "said"),
+    [
+        ("read", 4, 0, []),
+        ("look", 4, 1, ["1.delta does not exist", "STATE_STORE_COMMIT_VALIDATION_FAILED"]),
+        ("look", 1, 3, ["the sink reads part of a partition in micro-batch 0"]),
+    ],
+)
+def test_a_function_of_foreach_batch_that_reads_a_part_fails_as_in_production(
+    tmp_path: Path, function: str, partitions: int, code: int, said: list[str]
+) -> None:
+    """Spark misses the state of the partitions that are not computed (SPARK-47329, SPARK-52008)."""
+    (tmp_path / "looks.py").write_text(LOOK)
+    (tmp_path / "looks.yaml").write_text(LOOKS.format(function=function, partitions=partitions))
+    allowed = ("--spark", "3.5", "--spark", "4.3", "--allow-code", "--code", ".")
+    done = conformance(tmp_path, "run", "looks.yaml", *allowed)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert [text for text in said if text not in done.stdout + done.stderr] == []
