@@ -41,6 +41,7 @@ PUBLIC = (
     "conformance.own_job.case_run.NotAsExpected",
     "conformance.own_job.watermark_case.watermark_case",
     "conformance.own_job.watermark_case.WatermarkCase",
+    "conformance.query_progress.answer.explain_progress",
 )
 _CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")

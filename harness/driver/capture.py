@@ -188,22 +188,69 @@ def digest(frame: Any) -> list[list[Any]]:
 
     # Names may be there twice.
     named = frame.toDF(*("c{}".format(place) for place in range(len(frame.columns))))
-    hashes = named.select(
-        F.xxhash64(*(_hashed(f.name, f.dataType.simpleString()) for f in named.schema))
-        .cast("decimal(20,0)")
-        .alias("hash")
-    )
+    fields = named.schema.fields
+    numbered = named.select(*(F.col(field.name).cast(_numbered(field.dataType)).alias(field.name) for field in fields))
+    row = "xxhash64(concat({}))".format(", ',', ".join(_text(field.name, field.dataType) for field in fields))
+    hashes = numbered.select(F.expr(row).cast("decimal(20,0)").alias("hash"))
     ((count, total),) = hashes.agg(F.count("hash"), F.sum("hash")).collect()
     return [["{} rows".format(count), "digest {}".format(total)]] if count else []
 
 
-def _hashed(name: str, type: str) -> Any:
-    """A column as a type of which equal values have equal hashes: integers of all sizes are compared, and maps have no hash."""
-    from pyspark.sql import functions as F
+def _numbered(type: Any) -> Any:
+    """The type, with fields of structs named by their places: a name may be there twice."""
+    from pyspark.sql import types as t
 
-    if type in ("tinyint", "smallint", "int"):
-        return F.col(name).cast("bigint")
-    return F.to_json(name) if "map<" in type else F.col(name)
+    if isinstance(type, t.StructType):
+        fields = enumerate(type.fields)
+        return t.StructType([t.StructField("f{}".format(place), _numbered(field.dataType)) for place, field in fields])
+    if isinstance(type, t.ArrayType):
+        return t.ArrayType(_numbered(type.elementType))
+    if isinstance(type, t.MapType):
+        return t.MapType(_numbered(type.keyType), _numbered(type.valueType))
+    return type
+
+
+def _text(value: str, type: Any, depth: int = 0) -> str:
+    """The SQL of a text that differs for each value of a type, null too: one of a value, of which Spark's hashes say nothing of null, of
+    what an array or a struct has in it, and of the sign of a zero. Integers of all sizes are compared."""
+    from pyspark.sql import types as t
+
+    item = "x{}".format(depth)
+    if isinstance(type, t.StructType):
+        fields = [_text("{}.f{}".format(value, at), field.dataType, depth) for at, field in enumerate(type.fields)]
+        text = "concat('(', {}, ')')".format(", ',', ".join(fields) or "''")
+    elif isinstance(type, t.ArrayType):
+        text = "concat('[', array_join(transform({}, {} -> {}), ','), ']')".format(
+            value, item, _text(item, type.elementType, depth + 1)
+        )
+    elif isinstance(type, t.MapType):
+        parts = (
+            _text("{}.{}".format(item, part), of, depth + 1)
+            for part, of in (("key", type.keyType), ("value", type.valueType))
+        )
+        entries = "transform(map_entries({}), {} -> concat({}))".format(value, item, ", ':', ".join(parts))
+        text = "concat('{{', array_join(array_sort({}), ','), '}}')".format(entries)
+    elif isinstance(type, (t.FloatType, t.DoubleType)):
+        # Versions differ in whether both zeros have one hash.
+        text = "if({0} = 0, cast({0} as string), cast(xxhash64({0}) as string))".format(value)
+    else:
+        text = "cast(xxhash64({}) as string)".format(_hashed(value, type))
+    return "if({} is null, 'n', {})".format(value, text)
+
+
+def _hashed(value: str, type: Any) -> str:
+    """The SQL of a value as a type of which other values have other hashes, and equal values of other sizes the same."""
+    from pyspark.sql import types as t
+
+    if isinstance(type, (t.ByteType, t.ShortType, t.IntegerType)):
+        return "cast({} as bigint)".format(value)
+    if isinstance(type, t.StringType):
+        return "cast({} as binary)".format(value)  # whatever its collation
+    if isinstance(type, t.DecimalType):
+        return "{1}, cast({0} as decimal(38,{1}))".format(value, type.scale)
+    if type.typeName() == "variant":
+        return "to_json({0}), schema_of_variant({0})".format(value)
+    return value
 
 
 def _run_one_partition(frame: Any) -> None:
