@@ -91,8 +91,8 @@ CASE = Record(
                 f"{', '.join(WRITTEN_SINKS)} or module:function", f"^(?:{'|'.join(WRITTEN_SINKS)})$|{FUNCTION.pattern}"
             ),
             "`files` (Parquet), `delta` or `iceberg`: the query writes there, and its rows are what a reader of it finds. "
-            "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch "
-            "once its rows are captured, or `function(DataFrame)` that starts queries of its own; needs `--allow-code`.",
+            "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch, "
+            "of which the rows that it reads are captured, or `function(DataFrame)` that starts queries of its own; needs `--allow-code`.",
         ),
         "conf": Key(CONF, "Spark SQL confs of this case; numbers and booleans reach Spark as strings."),
         "steps": Key(STEPS, "what happens, in order", required=True),

@@ -134,7 +134,7 @@ class CaseRequest(Message):
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
     sink: str | None = None
-    """``module:function`` of the author's that gets each micro-batch once its rows are captured; ``files``, ``delta`` or ``iceberg``: what
+    """``module:function`` of the author's that gets each micro-batch before its rows are kept; ``files``, ``delta`` or ``iceberg``: what
     Spark itself writes, where the driver reads the rows."""
     read_sink: bool = False
     """Whether to report after each step all that such a sink has."""
