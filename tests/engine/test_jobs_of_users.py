@@ -126,6 +126,14 @@ def test_a_wrong_verdict_is_a_disagreement(wrong: Answer, shown: str) -> None:
     assert shown in [*disagreements(REFUSED, answer)]
 
 
+def test_where_no_row_came_after_a_checkpoint_only_a_refusal_is_a_disagreement() -> None:
+    silent = replace(REFUSED, checkpoints=(Resumed(2, "no answer"),), workarounds={}, same_columns=False)
+    (refused,) = TRUE_OF_IT["checkpoints"]
+    resumed = {**refused, "outcome": "resumed", "error": None, "because": [], "tried": [], "workaround": None}
+    assert [*disagreements(silent, {**TRUE_OF_IT, "checkpoints": [resumed]})] == []
+    assert "checkpoints: nothing, check says refused" in [*disagreements(silent, TRUE_OF_IT)]
+
+
 @pytest.mark.parametrize(("met", "said"), [("resumed", "same"), ("other rows", "differs")])
 def test_another_number_of_partitions_is_compared(met: Met, said: str) -> None:
     plain, stress = replace(REFUSED, other_partitions=(Resumed(2, met),)), {"rows": said, "checkpoints": []}
