@@ -126,12 +126,15 @@ def test_a_wrong_verdict_is_a_disagreement(wrong: Answer, shown: str) -> None:
     assert shown in [*disagreements(REFUSED, answer)]
 
 
-def test_where_no_row_came_after_a_checkpoint_only_a_refusal_is_a_disagreement() -> None:
+def test_where_no_row_came_after_a_checkpoint_on_one_side_a_resumption_on_the_other_is_no_disagreement() -> None:
     silent = replace(REFUSED, checkpoints=(Resumed(2, "no answer"),), workarounds={}, same_columns=False)
     (refused,) = TRUE_OF_IT["checkpoints"]
     resumed = {**refused, "outcome": "resumed", "error": None, "because": [], "tried": [], "workaround": None}
     assert [*disagreements(silent, {**TRUE_OF_IT, "checkpoints": [resumed]})] == []
     assert "checkpoints: nothing, check says refused" in [*disagreements(silent, TRUE_OF_IT)]
+    unknown = {**TRUE_OF_IT, "checkpoints": [{**resumed, "outcome": "no answer"}]}
+    assert [*disagreements(replace(silent, checkpoints=(Resumed(2, "resumed"),)), unknown)] == []
+    assert [*disagreements(replace(silent, checkpoints=(Resumed(2, "other rows"),)), unknown)] != []
 
 
 @pytest.mark.parametrize(("met", "said"), [("resumed", "same"), ("other rows", "differs")])
