@@ -178,7 +178,8 @@ def aligned(progress, task):
 
 def metrics(progress):
     return {
-        "watermark": progress.get("eventTime", {}).get("watermark"),
+        # Of a year beyond 9999, newer versions write the sign, too.
+        "watermark": progress.get("eventTime", {}).get("watermark", "").lstrip("+"),
         "operators": [each.get("operatorName") for each in progress["stateOperators"]],
         "state": [each["numRowsTotal"] for each in progress["stateOperators"]],
         "dropped": [each.get("numRowsDroppedByWatermark") for each in progress["stateOperators"]],
