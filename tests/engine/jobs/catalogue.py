@@ -42,6 +42,9 @@ CHANGELOG = {**ROCKSDB, "spark.sql.streaming.stateStore.rocksdb.changelogCheckpo
 CUTS = (2, 4)
 """The arrivals after which checkpoints are resumed: before the late row and before the rows that close windows."""
 
+OWN_SHUFFLES = {"spark.sql.streaming.statefulOperator.useStrictDistribution": "false"}
+"""With which a shuffle of the author's is that of the state."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -130,7 +133,7 @@ JOBS: tuple[Job, ...] = (
     Job("joins:either", PAID, conf=ROCKSDB, variant="RocksDB"),
     Job("joins:who_clicked", ("orders", "clicks")),
     Job("dedup:then_windows", conf=ROCKSDB, variant="RocksDB"),
-    Job("dedup:after_own_shuffle", shuffles=True),
+    Job("dedup:after_own_shuffle", conf=OWN_SHUFFLES, variant="its own", shuffles=True),
     Job("dedup:scanned_once", ("scans",)),
     Job("visits:visits_with_own_gap", ("clicks",)),
     Job("days:stamped", ("readings",)),

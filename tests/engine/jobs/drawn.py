@@ -11,6 +11,7 @@ from itertools import groupby
 from tests.engine.jobs.catalogue import ROCKSDB, Job
 
 ROWS = 20
+"""Those that may get lost; one more closes their windows."""
 _FIRST = datetime(2024, 3, 5, 11, 30, tzinfo=UTC)
 _ALONE = 7
 """The row that is wrong where one is; all after it are later micro-batches' or come with it."""
@@ -165,7 +166,7 @@ class Drawn(Job):
     def lines(self, stream: str) -> list[str]:
         right = self.reason.others_only and stream == self.streams[0]
         written = (lambda _, moment: _instant(moment)) if right else self.reason.written
-        moments = (_FIRST + row * timedelta(minutes=3) for row in range(ROWS))
+        moments = [*(_FIRST + row * timedelta(minutes=3) for row in range(ROWS)), _FIRST + timedelta(days=90)]
         rows = ({"at": written(row, moment), "k": "abc"[row % 3], "n": row} for row, moment in enumerate(moments))
         return [*map(json.dumps, rows)]
 

@@ -21,7 +21,7 @@ def then_windows(spark, orders):
 def after_own_shuffle(spark, orders):
     """The rows of a customer are together before they are deduplicated."""
     together = orders.withWatermark("ts", "3 hours").repartition("who")
-    return together.dropDuplicates(["who", "shop"]).select("who", "shop")
+    return together.dropDuplicates(["who", "code"]).select("who", "code")
 
 
 def scanned_once(spark, scans):
