@@ -11,7 +11,7 @@ import pytest
 from tests.engine.jobs.agreement import Answer, check, check_program, disagreements, right_answer, wrong_exit_code
 from tests.engine.jobs.catalogue import AFTERS, BEFORE, JOBS, Job
 from tests.engine.jobs.drawn import DRAWN, REASONS, Drawn, programs
-from tests.engine.jobs.plain import Lost, Met, Plain, PlainSpark, Resumed, arrivals
+from tests.engine.jobs.plain import Lost, Plain, PlainSpark, Resumed, arrivals
 from tests.support.effort import full_run_only
 
 # One worker has all of them, because one JVM answers for many jobs.
@@ -137,14 +137,6 @@ def test_where_no_row_came_after_a_checkpoint_on_one_side_a_resumption_on_the_ot
     assert [*disagreements(replace(silent, checkpoints=(Resumed(2, "other rows"),)), unknown)] != []
 
 
-@pytest.mark.parametrize(("met", "said"), [("resumed", "same"), ("other rows", "differs")])
-def test_another_number_of_partitions_is_compared(met: Met, said: str) -> None:
-    plain, stress = replace(REFUSED, other_partitions=(Resumed(2, met),)), {"rows": said, "checkpoints": []}
-    assert [*disagreements(plain, {**TRUE_OF_IT, "other_partitions": stress})] == []
-    other = {**stress, "rows": {"same": "differs", "differs": "same"}[said]}
-    assert len([*disagreements(plain, {**TRUE_OF_IT, "other_partitions": other})]) == 1
-
-
 def test_a_job_that_ends_with_an_error_of_a_row_may_do_so_at_any_checkpoint() -> None:
     plain = Plain("differs", True, (Resumed(2, "fails later", ("CAST",)), Resumed(4, "resumed")), {}, ("", "CAST"))
     answer = {"rows": "differs", "change": {"meaning": "refused"}, "columns": [], "checkpoints": [], "lost": []}
@@ -167,7 +159,6 @@ SAME = Plain("same", True, (), {}, ("", ""))
         ([replace(SAME, lost=(Lost(), Lost(2)))], "lost", 1),
         ([REFUSED, SAME], "differs", 1),
         ([replace(REFUSED, same_columns=True)], "refused", 1),
-        ([replace(SAME, other_partitions=(Resumed(2, "resumed"), Resumed(4, "other rows")))], "differs", 1),
         ([replace(SAME, rows="fails")], "fails", 2),
         ([replace(SAME, rows="unknown")], "unknown", 3),
     ],

@@ -93,7 +93,6 @@ def disagreements(plain: Plain, answer: Answer) -> Iterator[str]:
     if "exit_code" in answer:
         yield from wrong_exit_code([plain], answer["exit_code"])
     yield from _checkpoints(plain, answer)
-    yield from _partitions(plain, answer)
     yield from _reasons(plain, answer)
     yield from _workarounds(plain, answer)
 
@@ -133,20 +132,11 @@ def right_answer(plain: Plain) -> str:
     """What ``answer`` of the JSON document should be."""
     if plain.rows in ("fails", "unknown"):
         return plain.rows
-    if plain.rows != "same" or not plain.same_columns or not met_by(plain.other_partitions) <= {"resumed"}:
+    if plain.rows != "same" or not plain.same_columns:
         return "differs"
     if not met_by(plain.checkpoints) <= {"resumed"}:
         return "refused"
     return "lost" if any(each.late or each.untimed for each in plain.lost) else "same"
-
-
-def _partitions(plain: Plain, answer: Answer) -> Iterator[str]:
-    stress = answer.get("other_partitions")
-    said = stress is None or (stress["rows"] == "same" and met_in(stress) <= {"resumed"})
-    met = met_by(plain.other_partitions) <= {"resumed"}
-    if met != said:
-        words = {True: "same", False: "other rows"}
-        yield f"with another number of partitions: {words[met]}, check says {words[said]}"
 
 
 def _checkpoints(plain: Plain, answer: Answer) -> Iterator[str]:

@@ -42,9 +42,6 @@ CHANGELOG = {**ROCKSDB, "spark.sql.streaming.stateStore.rocksdb.changelogCheckpo
 CUTS = (2, 4)
 """The arrivals after which checkpoints are resumed: before the late row and before the rows that close windows."""
 
-OWN_SHUFFLES = {"spark.sql.streaming.statefulOperator.useStrictDistribution": "false"}
-"""With which a shuffle of the author's is that of the state."""
-
 
 @dataclass(frozen=True)
 class Job:
@@ -57,8 +54,6 @@ class Job:
     mode: str = "append"
     variant: str = ""
     """What the settings are, where several jobs have one function."""
-    shuffles: bool = False
-    """Whether its code has a shuffle of its own, so that the number of partitions matters."""
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -133,7 +128,6 @@ JOBS: tuple[Job, ...] = (
     Job("joins:either", PAID, conf=ROCKSDB, variant="RocksDB"),
     Job("joins:who_clicked", ("orders", "clicks")),
     Job("dedup:then_windows", conf=ROCKSDB, variant="RocksDB"),
-    Job("dedup:after_own_shuffle", conf=OWN_SHUFFLES, variant="its own", shuffles=True),
     Job("dedup:scanned_once", ("scans",)),
     Job("visits:visits_with_own_gap", ("clicks",)),
     Job("days:stamped", ("readings",)),

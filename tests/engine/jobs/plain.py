@@ -20,8 +20,6 @@ ARRIVALS = 5
 """Of a sample, as many rows in each."""
 SETTINGS = ("spark.sql.ansi.enabled=false", "spark.sql.streaming.stateStore.stateSchemaCheck=false")
 """With which refused checkpoints are resumed again."""
-OTHER_PARTITIONS = {"spark.sql.shuffle.partitions": "3"}
-"""Of a session that resumes a checkpoint that another number wrote."""
 
 Run: TypeAlias = Mapping[str, Any]
 """What `plain_spark.run` gives."""
@@ -67,8 +65,6 @@ class Plain:
     """The stateful operators of the earlier version, as Spark's progress names them."""
     lost: tuple[Lost, Lost] = (Lost(), Lost())
     """On the earlier and on the later version."""
-    other_partitions: tuple[Resumed, ...] = ()
-    """What becomes of each checkpoint with `OTHER_PARTITIONS`, of a job that shuffles; the earlier version resumed it with them, too."""
 
 
 class PlainSpark:
@@ -121,11 +117,6 @@ class PlainSpark:
             self._task(job, before, on, "whole", **keep),
             *([self._task(job, before, on, "again")] if job.cuts == CUTS else []),
             *(self._task(job, before, on, f"resumed {arrived}", arrived) for arrived in job.cuts),
-            *(
-                self._task(job, before, on, f"partitions {arrived}", arrived, conf={**job.conf, **OTHER_PARTITIONS})
-                for arrived in job.cuts
-                if job.shuffles
-            ),
         ]
 
     def _again(self, job: Job, before: str, after: str) -> list[dict[str, Any]]:
@@ -200,12 +191,6 @@ class PlainSpark:
             errors=(error_names(whole), error_names(other)),
             operators=frozenset(name for batch in whole["batches"] for name in batch["operators"]),
             lost=(lost(whole), lost(other)),
-            other_partitions=tuple(
-                resumed(arrived, self._done[job.name, before, what], self._done[job.name, after, what], other)
-                for arrived in restarts
-                for what in (f"partitions {arrived}",)
-                if job.shuffles
-            ),
         )
 
 

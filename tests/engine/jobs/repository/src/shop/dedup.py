@@ -18,12 +18,6 @@ def then_windows(spark, orders):
     return once.groupBy(window("ts", "10 minutes"), "shop").agg(total("price").alias("revenue"))
 
 
-def after_own_shuffle(spark, orders):
-    """The rows of a customer are together before they are deduplicated."""
-    together = orders.withWatermark("ts", "3 hours").repartition("who")
-    return together.dropDuplicates(["who", "code"]).select("who", "code")
-
-
 def scanned_once(spark, scans):
     """A key that is computed from text; a scanner sends some twice."""
     keyed = scans.withWatermark("scanned", "10 minutes").selectExpr("scanned", "cents * qty AS paid")
