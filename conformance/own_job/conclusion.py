@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.wording import counted
 from conformance.own_job.sample_rows import RowsOfVersions
-from conformance.own_job.statements import statements, stress_statement, summary
+from conformance.own_job.statements import statements, stress_statement, summary, warning
 from conformance.own_job.verdict import JobVerdict, Stress
 from reports.results.checkpoint_status import exit_code
 from reports.results.status import Statement
@@ -47,6 +47,7 @@ def conclude(
     answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code)
     parts = [summary(verdict), *(said.text for _, said in worse)]
     parts += ["rows of the sample are lost"] if rows.lost else []
+    parts += [warning(stress) for stress in stresses if stress.only_warns]
     if not_tried and answer == "same":
         parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed above")
     if verdict.exit_code != 1 and worse:

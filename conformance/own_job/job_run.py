@@ -191,7 +191,14 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     ANSI mode if that is on by default there and not on the earlier version.
     """
     if not run.wholes:
-        keep = () if run.case.topics else first_handoffs(run.case) if run.files else cuts(run.case, each=True)
+        # Of rows that ANSI mode refuses, only the rows are compared.
+        keep = (
+            ()
+            if run.case.topics or UNFIT in run.case.id
+            else first_handoffs(run.case)
+            if run.files
+            else cuts(run.case, each=True)
+        )
         return run.whole(run.before, keep=keep), run.whole(run.after)
     written, after = run.on(run.before), run.on(run.after)
     seen, other = written.observation, after.observation
@@ -228,7 +235,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         if by_chance or differs:
             cells += [run.whole(target) for target in (run.before, run.after)]
         ((key, value),) = ANSI_OFF.items()
-        if differs and key not in run.conf and run.before.version < FIRST_WITH_ANSI <= run.after.version:
+        if differs and changes_ansi(run):
             case = run.case.model_copy(update={"conf": {**run.case.conf, key: value}})
             cells.append(CellTask(case, (run.after,), workaround=ANSI_OFF, files=run.files))
     return tuple(cells)
@@ -247,6 +254,25 @@ def can_be_stressed(run: JobRun) -> bool:
         and (before.emits_rows() or after.emits_rows())
         and (seen.error is None or other.error is None)
     )
+
+
+def changes_ansi(run: JobRun) -> bool:
+    """Whether ANSI mode is on by default on the later version only, and no setting says otherwise."""
+    return run.before.version < FIRST_WITH_ANSI <= run.after.version and not ANSI_OFF.keys() & run.conf.keys()
+
+
+def depends_on_ansi(run: JobRun) -> bool:
+    """Whether the query has an expression that ANSI mode lets fail, on a later version that has it on by default."""
+    seen = [answer.observation for answer in run.wholes if answer.observation is not None]
+    plans = (step.plan for observation in seen for step in observation.steps if step.plan)
+    return changes_ansi(run) and not run.files and any(map(_MAY_FAIL.search, plans))
+
+
+_MAY_FAIL = re.compile(
+    r"\bcast\([^()]* as (?!string|binary)|\b(to_|get|unix_|make_)?(timestamp|date|number)\w*\(|\belement_at\(| [/%] |\w\[",
+    re.IGNORECASE,
+)
+"""A cast, a parse, a division or a look-up, as a plan shows them."""
 
 
 def shuffles_itself(run: JobRun) -> bool:
@@ -347,7 +373,11 @@ class JobRuns(Sink[CellAnswer]):
     def ready(self) -> Sequence[CellTask]:
         first, *others = self.runs
         others = others if can_be_stressed(first) else []
-        runs = [first, *(run for run in others if OTHER_PARTITIONS not in run.case.id or shuffles_itself(first))]
+        asked = {OTHER_PARTITIONS: shuffles_itself, UNFIT: depends_on_ansi}
+        runs = [
+            first,
+            *(run for run in others if all(asks(first) for end, asks in asked.items() if end in run.case.id)),
+        ]
         cells = [cell for run in runs if not self._asked[run.case.id] for cell in next_cells(run)]
         self._asked.update(cell.case.id for cell in cells)
         self.on_ready(cells)
@@ -400,6 +430,8 @@ SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
 OTHER_PARTITIONS = "-partitions"
 """What the name of a case ends with whose session gets another number of shuffle partitions at the restart."""
+UNFIT = "-unfit"
+"""What the name of a case ends with in which rows come that do not parse, divide or fit."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -484,6 +516,7 @@ def write_job(
     silent: bool = False,
     again: bool = False,
     partitions: bool = False,
+    unfit: bool = False,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -491,7 +524,7 @@ def write_job(
 
     Args:
         samples: of all its streams; one without rows sends nothing.
-        batches, silent, again: see `arrivals`.
+        batches, silent, again, unfit: see `arrivals`.
         partitions: whether the session has another number of shuffle partitions after the restart.
 
     Raises:
@@ -500,12 +533,12 @@ def write_job(
     """
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
-    arriving = arrivals(sending, batches, silent=silent, again=again)
+    arriving = arrivals(sending, batches, silent=silent, again=again, unfit=unfit)
     two: dict[str, Json]
     three: dict[str, Json]
     two, three = ({"spark.sql.shuffle.partitions": number} if partitions else {} for number in (2, 3))
     steps = (_step(arrival, all_rows=few, conf=three) for arrival in arriving)
-    ending = OTHER_PARTITIONS if partitions else SILENT if silent else ""
+    ending = OTHER_PARTITIONS if partitions else UNFIT if unfit else SILENT if silent else ""
     return _write(job, samples, steps, folder, ending, conf=two)
 
 

@@ -435,7 +435,7 @@ class SampleArrival:
 
 
 def arrivals(
-    samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False
+    samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False, unfit: bool = False
 ) -> Iterator[SampleArrival]:
     """What arrives, in order.
 
@@ -444,6 +444,8 @@ def arrivals(
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
     5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, late whatever the delay is.
+    6. If ``unfit``, copies of each stream's latest row, in which in turn one text is none that parses, and in the last one numbers are
+       zero and arrays and maps empty.
 
     Args:
         samples: of each stream, with at least one row.
@@ -469,6 +471,10 @@ def arrivals(
         latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
         yield SampleArrival(
             ENDS_COME_AGAIN, {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
+        )
+    if unfit:
+        yield SampleArrival(
+            "rows that do not parse, divide or fit", {each.stream: tuple(_unfit(each)) for each in samples}
         )
 
 
@@ -510,6 +516,36 @@ def too_many_for_a_case(samples: Iterable[Sample]) -> bool:
 def _ends(sample: Sample) -> tuple[SampleRow, ...]:
     """The earliest and the latest row; without event times the first and the last of the file."""
     return tuple(sample.rows[at] for at in dict.fromkeys(sample.ends))
+
+
+_UNPARSED = "n/a"
+
+
+def _unfit(sample: Sample) -> Iterator[SampleRow]:
+    row, fields = _ends(sample)[-1], sample.schema.fields
+    for at, (value, field) in enumerate(zip(row, fields, strict=True)):
+        if field.type.name == "string" and isinstance(value, str):
+            yield from ((*row[:at], other, *row[at + 1 :]) for other in _unparsed(value))
+    empty: Mapping[str, Json] = {"array": [], "map": {}, **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 0)}
+    empty = {**empty, "float": 0.0, "double": 0.0}
+    yield tuple(empty.get(field.type.name, value) for value, field in zip(row, fields, strict=True))
+
+
+def _unparsed(text: str) -> Iterator[str]:
+    """Yield a text that does not parse; of an object as JSON, one object for each of its texts, in which that one does not."""
+    inner = _json_object(text)
+    if inner is None:
+        yield _UNPARSED
+    else:
+        texts = (key for key, value in inner.items() if isinstance(value, str))
+        yield from (json.dumps({**inner, key: _UNPARSED}, ensure_ascii=False) for key in texts)
+
+
+def _json_object(text: str) -> dict[str, Json] | None:
+    with suppress(ValueError):
+        inner = json.loads(text)
+        return inner if isinstance(inner, dict) else None
+    return None
 
 
 def _far_ahead(sample: Sample) -> SampleRow | None:

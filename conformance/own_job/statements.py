@@ -37,6 +37,8 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     text = f"{stress.condition}: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
         return Statement("conforms", "●", f"also {text}")
+    if stress.only_warns:
+        return Statement("bug", "▲", warning(stress), (f"caused by {verdict.ansi}",))
     if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
     shown = set(_details(sample))
@@ -50,6 +52,13 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
         note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
         return Statement("bug", "▲", text, (note, *lines))
     return Statement("violates", "✗", text, lines)
+
+
+def warning(stress: Stress) -> str:
+    """Return what rows that the sample does not have would do on the later version."""
+    verdict = stress.verdict
+    what = verdict.change.what if verdict.change is not None else ""
+    return f"{stress.condition}, which this sample does not have, {verdict.after.title} {what}"
 
 
 def _changes(verdict: JobVerdict) -> set[tuple[str, str]]:

@@ -47,6 +47,7 @@ CONDITIONS = {
     "repeated_rows": "with repeated and late rows",
     "silent_streams": "with a silent stream after the restart, read from files",
     "silent_topics": "with a silent stream after the restart, read from a topic",
+    "unfit_rows": "with rows that do not parse, divide or fit",
     "other_partitions": "with another number of shuffle partitions after the restart",
 }
 """Stress, as in the JSON document → what it does."""
@@ -168,13 +169,15 @@ class Trial:
                 cases.append(silent := self._case(query, samples, folder, silent=True))
                 cases += through_topics(silent) if self.source == KAFKA else ()
             cases.append(self._case(query, samples, folder, again=self.repeat_rows, partitions=True))
-            run, *silent_runs, other_partitions = self._runs(cases, samples, folder)
+            cases.append(self._case(query, samples, folder, unfit=True))
+            run, *silent_runs, other_partitions, unfit = self._runs(cases, samples, folder)
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
             if verdict.answer in ("same", "differs"):
                 stressed = {"repeated_rows": run} if self.repeat_rows else {}
                 stressed |= zip(("silent_streams", "silent_topics"), silent_runs, strict=False)
                 stressed |= {"other_partitions": other_partitions} if other_partitions.wholes else {}
+                stressed |= {"unfit_rows": unfit} if unfit.wholes else {}
                 for name, other in stressed.items():
                     stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
         if stresses and self.repeat_rows and not stresses[0].fails_before:
@@ -192,9 +195,10 @@ class Trial:
         silent: bool = False,
         again: bool = False,
         partitions: bool = False,
+        unfit: bool = False,
     ) -> Case:
-        batches = self._batches(samples, silent=silent)
-        return write_job(query, samples, folder, batches=batches, silent=silent, again=again, partitions=partitions)
+        kind = {"silent": silent, "again": again, "partitions": partitions, "unfit": unfit}
+        return write_job(query, samples, folder, batches=self._batches(samples, silent=silent), **kind)
 
     def _batches(self, samples: Sequence[Sample], *, silent: bool) -> int:
         """Into how many micro-batches a sample is divided, of which each must fit into the memory of an engine."""

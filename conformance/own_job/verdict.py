@@ -405,7 +405,13 @@ class Stress:
         seen = self.verdict.wholes[0].observation
         return seen is not None and seen.error is not None
 
+    @property
+    def only_warns(self) -> bool:
+        """Whether it shows what rows would do that the sample does not have and ANSI mode refuses."""
+        return self.name == "unfit_rows" and bool(self.verdict.ansi)
+
 
 def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress]) -> int:
-    """The exit code of a job, with that of each stress but those that the earlier version itself does not survive."""
-    return combined([verdict.exit_code, *(stress.verdict.exit_code for stress in stresses if not stress.fails_before)])
+    """The exit code of a job, with that of each stress but those that only warn, or that the earlier version itself does not survive."""
+    count = (stress.verdict.exit_code for stress in stresses if not stress.fails_before and not stress.only_warns)
+    return combined([verdict.exit_code, *count])

@@ -18,6 +18,7 @@ from conformance.own_job.job_run import (
     JobRun,
     JobRuns,
     check_function,
+    depends_on_ansi,
     expecting,
     is_silent,
     next_cells,
@@ -195,6 +196,29 @@ def test_a_shuffle_of_the_author_asks_for_other_partitions(
     task = run.whole(OLD)
     answered = replace(run, answers=(CellAnswer(task, CellRun(task, (seen,), None, seconds=0.1)),))
     assert shuffles_itself(answered) is shuffles
+
+
+@pytest.mark.parametrize(
+    ("plan", "asks"),
+    [
+        ("Project [cast(amount#3 as int) AS amount#5]", True),
+        ("Project [to_timestamp(at#3, Some(yyyy), TimestampType, Some(UTC), false) AS t#5]", True),
+        ("Project [(a#1 / b#2) AS c#3]", True),
+        ("Project [tags#1[0] AS first#2]", True),
+        ("Project [cast(value#1 as string) AS value#2]", False),
+        ("Project [user_id#3, count#4L]", False),
+    ],
+)
+def test_rows_that_do_not_fit_are_tried_where_ansi_mode_may_refuse_them(
+    job: Callable[..., Case], plan: str, asks: bool
+) -> None:
+    seen = observed(step(1, batch(0)).model_copy(update={"plan": plan}))
+    run = JobRun.of(job(), OLD, NEW, EngineUse())
+    task = run.whole(OLD)
+    answered = replace(run, answers=(CellAnswer(task, CellRun(task, (seen,), None, seconds=0.1)),))
+    assert depends_on_ansi(answered) is asks
+    assert not depends_on_ansi(replace(answered, conf={"spark.sql.ansi.enabled": "false"}))
+    assert not depends_on_ansi(replace(answered, after=OLD))
 
 
 # What the text of a module shows before an engine starts.

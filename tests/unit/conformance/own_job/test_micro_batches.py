@@ -122,3 +122,17 @@ def test_sorted_by_time_no_micro_batch_is_older_than_one_before(orders: list[int
         ]
         assert newest is None or not instants or min(instants) >= newest
         newest = max([*instants, *([newest] if newest is not None else [])], default=None)
+
+
+def test_rows_come_in_which_one_text_after_the_other_does_not_parse_then_zeros_and_nothing_to_look_up() -> None:
+    schema = parse_schema("value STRING, who STRING, n INT, tags ARRAY<STRING>, gone STRING")
+    value = '{"at": "2026-03-01", "n": 1, "shop": "south"}'
+    *_, last = arrivals([Sample("orders", schema, ((value, "ada", 2, ["a"], None),), None)], 2, unfit=True)
+    assert last.rows == {
+        "orders": (
+            ('{"at": "n/a", "n": 1, "shop": "south"}', "ada", 2, ["a"], None),
+            ('{"at": "2026-03-01", "n": 1, "shop": "n/a"}', "ada", 2, ["a"], None),
+            (value, "n/a", 2, ["a"], None),
+            (value, "ada", 0, [], None),
+        )
+    }

@@ -309,6 +309,23 @@ def test_a_condition_that_alone_changes_rows_is_in_the_last_line_with_its_ticket
     )
 
 
+def test_rows_that_the_sample_does_not_have_only_warn() -> None:
+    run = ran(ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), None, ROWS)
+    unfit = judge_job(replace(run, answers=(*run.answers, outcome(ROWS, AFTER, ansi__enabled="false"))))
+    stress, sample = Stress("unfit_rows", "with rows that do not parse", unfit), judge_job(ran(ROWS, ROWS, ROWS, ROWS))
+    said = stress_statement(stress, sample)
+    assert (said.kind, combined_exit_code(sample, [stress])) == ("bug", 0)
+    assert said.text == (
+        "with rows that do not parse, which this sample does not have, 4.3.0 fails while it runs: CANNOT_PARSE_TIMESTAMP"
+    )
+    concluded = conclude(sample, [stress], NO_SAMPLE, [], 0, [])
+    assert concluded.answer == "same"
+    assert said.text in concluded.line
+    # Without ANSI mode as the cause, it is a change like any other.
+    other = replace(stress, verdict=judge_job(run))
+    assert (stress_statement(other, sample).kind, combined_exit_code(sample, [other])) == ("violates", 1)
+
+
 def test_ansi_mode_is_in_the_last_line() -> None:
     run = ran(ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), None, ROWS)
     verdict = judge_job(replace(run, answers=(*run.answers, outcome(ROWS, AFTER, ansi__enabled="false"))))
