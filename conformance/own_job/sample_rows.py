@@ -20,6 +20,7 @@ _YEAR = timedelta(days=365.2425)
 _WATERMARK = re.compile(r"EventTimeWatermark (\w+#\d+)")
 _SESSIONS = "sessionWindowStateStoreSaveExec"
 """The operator of session windows, which has no name of its own up to 3.5."""
+_WINDOWS = re.compile(r"precisetimestampconversion|session_window|TimeWindow", re.IGNORECASE)
 _OF_GROUPS = {"stateStoreSave", _SESSIONS}
 """Operators that count late groups, of which a row may have several and several rows one."""
 NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
@@ -44,6 +45,8 @@ class SampleRows:
     """Years of event times before 1970 or after the next year."""
     closed: bool
     """Whether the row much later moved the watermark, if there is one."""
+    by_time: bool
+    """Whether the query groups by windows of time, which leave out a row without an event time; other operators keep it."""
 
     @classmethod
     def of(cls, verdict: JobVerdict, seen: Observation, samples: Sequence[Sample]) -> SampleRows:
@@ -64,12 +67,13 @@ class SampleRows:
             out=_emitted(own, digests=verdict.digests),
             out_later=_emitted(last, digests=verdict.digests),
             other_years=tuple(sorted(year for year in years if not 1970 <= year <= datetime.now(UTC).year + 1)),
+            by_time=_WINDOWS.search(verdict.plan) is not None,
             closed=not times or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
         )
 
     @property
     def lost(self) -> bool:
-        return bool(self.late or self.without_event_time)
+        return bool(self.late or (self.without_event_time and self.by_time))
 
     def statements(self, on: str) -> Iterator[Statement]:
         if not self.closed:
@@ -80,7 +84,8 @@ class SampleRows:
         if self.lost:
             yield Statement("bug", "▲", f"{text}{later}; rows are lost", (*null, *self.late))
         else:
-            yield Statement("conforms", "●", f"{text}{later}; none late, none without an event time")
+            untimed = "none" if not null else "some, which no operator drops,"
+            yield Statement("conforms", "●", f"{text}{later}; none late, {untimed} without an event time", null)
         if self.other_years:
             years = ", ".join(map(str, self.other_years))
             yield Statement("bug", "▲", f"{on}: event times in the year {years}: is their unit another, milliseconds?")

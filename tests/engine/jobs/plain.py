@@ -44,7 +44,7 @@ class Lost:
     """What became of the rows of the samples on one version."""
 
     untimed: int = 0
-    """Rows whose event time is null."""
+    """Rows whose event time is null, of a query that groups by windows of time: other operators emit them."""
     late: Mapping[str, int] = field(default_factory=dict)
     """Operator → the rows, or groups of rows, that it dropped."""
     out: int = 0
@@ -122,7 +122,7 @@ class PlainSpark:
     def _again(self, job: Job, before: str, after: str) -> list[dict[str, Any]]:
         """Checkpoints that did not resume, with each setting that the job has not set itself."""
         compared = self._compared(job, before, after)
-        failed = [each.arrived for each in compared.checkpoints if each.met in ("refused", "fails")]
+        failed = [each.arrived for each in compared.checkpoints if each.met in ("refused", "fails later")]
         return [
             self._task(job, before, after, f"resumed {arrived} {setting}", arrived, conf={**job.conf, key: value})
             for setting in SETTINGS
@@ -232,7 +232,9 @@ def lost(run: Run) -> Lost:
     for batch in run["batches"]:
         for name, dropped in zip(batch["operators"], batch["dropped"], strict=True):
             late["sessionWindowStateStoreSaveExec" if name == "defaultName" else name] += dropped or 0
-    return Lost(run["untimed"], +late, sum(len(batch["rows"]) for batch in run["batches"]))
+    windows = {"stateStoreSave", "defaultName", "sessionWindowStateStoreSaveExec"}
+    untimed = run["untimed"] if any(windows.intersection(batch["operators"]) for batch in run["batches"]) else 0
+    return Lost(untimed, +late, sum(len(batch["rows"]) for batch in run["batches"]))
 
 
 def behaviour(run: Run) -> Any:
