@@ -125,6 +125,10 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     }
 
 
+_SIGNALS_WAIT = 0.5
+"""Seconds until a signal is handled at the latest."""
+
+
 class Scheduler:
     """Runs cells, ``jobs × side_by_side`` at the same time; several threads tell the listener about every event.
 
@@ -160,9 +164,12 @@ class Scheduler:
         workers = self._limits.jobs * self._limits.side_by_side
         with ThreadPoolExecutor(workers, thread_name_prefix="cell") as pool:
             try:
-                futures = [pool.submit(self._work) for _ in range(workers)]
-                for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                    future.result()
+                pending = {pool.submit(self._work) for _ in range(workers)}
+                while pending:
+                    # Python handles a signal that comes just before the wait only when the wait ends.
+                    done, pending = wait(pending, _SIGNALS_WAIT, return_when=FIRST_EXCEPTION)
+                    for future in done:
+                        future.result()
             except BaseException:
                 self.stop()
                 self._engines.drain()
