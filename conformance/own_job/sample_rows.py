@@ -20,7 +20,7 @@ _YEAR = timedelta(days=365.2425)
 _WATERMARK = re.compile(r"EventTimeWatermark (\w+#\d+)")
 _SESSIONS = "sessionWindowStateStoreSaveExec"
 """The operator of session windows, which has no name of its own up to 3.5."""
-_WINDOWS = re.compile(r"precisetimestampconversion|session_window|TimeWindow", re.IGNORECASE)
+_BY_TIME = re.compile(r"precisetimestampconversion|session_window|TimeWindow|\bJoin ", re.IGNORECASE)
 _OF_GROUPS = {"stateStoreSave", _SESSIONS}
 """Operators that count late groups, of which a row may have several and several rows one."""
 NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
@@ -46,7 +46,8 @@ class SampleRows:
     closed: bool
     """Whether the row much later moved the watermark, if there is one."""
     by_time: bool
-    """Whether the query groups by windows of time, which leave out a row without an event time; other operators keep it."""
+    """Whether the query groups by windows of time or joins, where a row without an event time has no place or partner; deduplications and
+    functions emit it."""
 
     @classmethod
     def of(cls, verdict: JobVerdict, seen: Observation, samples: Sequence[Sample]) -> SampleRows:
@@ -67,7 +68,7 @@ class SampleRows:
             out=_emitted(own, digests=verdict.digests),
             out_later=_emitted(last, digests=verdict.digests),
             other_years=tuple(sorted(year for year in years if not 1970 <= year <= datetime.now(UTC).year + 1)),
-            by_time=_WINDOWS.search(verdict.plan) is not None,
+            by_time=_BY_TIME.search(verdict.plan) is not None,
             closed=not times or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
         )
 

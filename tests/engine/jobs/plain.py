@@ -44,7 +44,7 @@ class Lost:
     """What became of the rows of the samples on one version."""
 
     untimed: int = 0
-    """Rows whose event time is null, of a query that groups by windows of time: other operators emit them."""
+    """Rows whose event time is null, of a query that groups by windows of time or joins: other operators emit them."""
     late: Mapping[str, int] = field(default_factory=dict)
     """Operator → the rows, or groups of rows, that it dropped."""
     out: int = 0
@@ -232,7 +232,7 @@ def lost(run: Run) -> Lost:
     for batch in run["batches"]:
         for name, dropped in zip(batch["operators"], batch["dropped"], strict=True):
             late["sessionWindowStateStoreSaveExec" if name == "defaultName" else name] += dropped or 0
-    windows = {"stateStoreSave", "defaultName", "sessionWindowStateStoreSaveExec"}
+    windows = {"stateStoreSave", "defaultName", "sessionWindowStateStoreSaveExec", "symmetricHashJoin"}
     untimed = run["untimed"] if any(windows.intersection(batch["operators"]) for batch in run["batches"]) else 0
     return Lost(untimed, +late, sum(len(batch["rows"]) for batch in run["batches"]))
 
