@@ -186,21 +186,6 @@ class TestCheckpoints:
 
     WAY = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
 
-    def test_a_pair_that_was_not_run_says_so(self, reader, published_folder, published_report):
-        ran = {cell.pair for cell in published_report.results.upgrades}
-        pair = next(
-            one
-            for one in published_report.pairs
-            if one.before.title.startswith("3.2")
-            and one.after.title.startswith("4.")
-            and (one.before.name, one.after.name) not in ran
-        )
-        page = reader().page
-        page.goto((published_folder / "compare" / f"{pair.before.title}..{pair.after.title}.html").as_uri())
-        section = page.locator("section", has=page.get_by_role("heading", name="Will my checkpoints resume?"))
-        assert f"{pair.before.title} → {pair.after.title} was not run, nor any other pair" in section.inner_text()
-        assert self.WAY not in section.inner_text()  # it was tried on no checkpoint of this pair
-
     def test_the_page_of_a_case(self, reader, published_folder):
         page = reader().page
         page.goto(
