@@ -38,7 +38,7 @@ def test_it_knows_the_suite(installed, tmp_path):
 def test_it_has_the_published_results(installed, tmp_path):
     done = call(installed, tmp_path, "gate", "--from", "3.5.9", "--to", "4.3.0")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
+    assert "same rows on each with spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
 
 
 def test_it_runs_the_suite_on_an_engine(installed, tmp_path):
