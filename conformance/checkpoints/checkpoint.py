@@ -232,10 +232,6 @@ def _missing_in_logs(
         yield MissingFile(PurePosixPath("offsets", str(batch)), f"commits/{batch} says that micro-batch {batch} ran")
     if checkpoint.has_entry_before:
         _offsets(files, planned[-2])  # Spark reads the two newest entries
-    read = [*(("offsets", at) for at in planned[-2:]), *(("commits", at) for at in committed[-1:])]
-    for path in (PurePosixPath("metadata"), *(PurePosixPath(log, str(at)) for log, at in read)):
-        if path in files.sizes:
-            yield from fault(files, path, "Spark reads it when the query resumes")
     for key, value in checkpoint.settings.items():
         if (known := _VALUES.get(key)) is not None and not re.fullmatch(known, value):
             path = PurePosixPath("offsets", str(planned[-1]))

@@ -159,14 +159,6 @@ def test_a_pinned_setting_that_spark_may_not_take(
     assert [change.effect for change in awaiting(found, V("4.1.0"))] == effects
 
 
-@pytest.mark.parametrize("name", ["metadata", "offsets/0", "commits/0"])
-def test_an_entry_that_does_not_fit_its_checksum_is_damaged(tmp_path: Path, name: str) -> None:
-    small(tmp_path)
-    path = tmp_path / name
-    path.with_name(f".{path.name}.crc").write_bytes(b"crc\0\0\0\2\0abcd")
-    assert [str(missing.path) for missing in opened(tmp_path).missing] == [name]
-
-
 @pytest.mark.parametrize(
     ("name", "why"),
     [
