@@ -236,7 +236,9 @@ def _missing_in_logs(
         if (known := _VALUES.get(key)) is not None and not re.fullmatch(known, value):
             path = PurePosixPath("offsets", str(planned[-1]))
             yield MissingFile(
-                path, "Spark sets it when the query resumes", f"it pins {key} = {value!r}, which is no value of it"
+                path,
+                "Spark sets it when the query resumes",
+                f"it pins {key} = {value!r}, a value that Spark does not accept",
             )
     for path in files.sizes:
         if path.name == ".schema.crc" and (schema := path.with_name("schema")) not in files.sizes:

@@ -83,7 +83,7 @@ def check(
     ),
     missing: job_options.Missing = "refuse",
     accept_lost: bool = flag(
-        "--accept-lost", "Rows that are late or have no event time are no reason to fail.", job_options.INPUT
+        "--accept-lost", "Do not fail because rows are late or have no event time.", job_options.INPUT
     ),
     batches: int = option(
         job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES

@@ -23,7 +23,7 @@ from conformance.core.spark_types import DataType, Field, NotAType, Schema, pars
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime, SampleRow, Stored, instant_of, kept
-from conformance.own_job.written_time import WrittenTime, written_time
+from conformance.own_job.written_time import WrittenTime, json_object, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
 ArrivalOrder: TypeAlias = Literal["file", "time"]
@@ -533,19 +533,12 @@ def _unfit(sample: Sample) -> Iterator[SampleRow]:
 
 def _unparsed(text: str) -> Iterator[str]:
     """Yield a text that does not parse; of an object as JSON, one object for each of its texts, in which that one does not."""
-    inner = _json_object(text)
-    if inner is None:
+    inner = json_object(text)
+    if not isinstance(inner, dict):
         yield _UNPARSED
     else:
         texts = (key for key, value in inner.items() if isinstance(value, str))
-        yield from (json.dumps({**inner, key: _UNPARSED}, ensure_ascii=False) for key in texts)
-
-
-def _json_object(text: str) -> dict[str, Json] | None:
-    with suppress(ValueError):
-        inner = json.loads(text)
-        return inner if isinstance(inner, dict) else None
-    return None
+        yield from (json.dumps({**inner, key: _UNPARSED}, ensure_ascii=False, default=float) for key in texts)
 
 
 def _far_ahead(sample: Sample) -> SampleRow | None:

@@ -94,7 +94,7 @@ class QueryAnswer:
     known: Known | None
     """None if nothing is published about the versions."""
     accept_lost: bool = False
-    """Whether rows that are lost are no reason to fail."""
+    """Whether a query whose rows are lost still ends with 0."""
 
     @cached_property
     def rows(self) -> RowsOfVersions:
@@ -207,12 +207,17 @@ class Trial:
 
     def _runs(self, cases: Sequence[Case], samples: Sequence[Sample], folder: Path) -> Sequence[JobRun]:
         """Run the first case on both versions and, once both have an answer for it, the cases with silent streams at the same time."""
-        runs = []
-        for case in cases:
-            silent = is_silent(case)
-            batches, again = self._batches(samples, silent=silent), self.repeat_rows and not silent
-            files = rows_in_files(samples, folder, batches=batches, silent=silent, again=again)
-            runs.append(JobRun.of(case, self.before, self.after, self.where, files))
+        files = {
+            silent: rows_in_files(
+                samples,
+                folder,
+                batches=self._batches(samples, silent=silent),
+                silent=silent,
+                again=self.repeat_rows and not silent,
+            )
+            for silent in dict.fromkeys(map(is_silent, cases))
+        }
+        runs = [JobRun.of(case, self.before, self.after, self.where, files[is_silent(case)]) for case in cases]
         many_rows = bool(runs[0].files)
         with self.listener.progress(many_rows=many_rows) as progress:
 

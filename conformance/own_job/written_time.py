@@ -36,7 +36,7 @@ class Place:
     def value(self, row: Sequence[Json]) -> Json:
         value = row[self.column]
         if self.keys:
-            value = _json(value)
+            value = json_object(value)
         for key in self.keys:
             value = value.get(key) if isinstance(value, dict) else None
         return value
@@ -128,7 +128,7 @@ def _shape(value: Json) -> str:
 
 
 def _leaves(at: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
-    inner = value if at else _json(value)
+    inner = value if at else json_object(value)
     if not isinstance(inner, dict):
         yield at, value
         return
@@ -136,7 +136,8 @@ def _leaves(at: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...],
         yield from _leaves((*at, key), item)
 
 
-def _json(text: Json) -> Json:
+def json_object(text: Json) -> Json:
+    """Return the object that a text is as JSON, its fractions as decimals; None if it is none."""
     with suppress(ValueError):
         return json.loads(text, parse_float=Decimal) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
     return None

@@ -94,7 +94,7 @@ class Execution:
         self._request = request
         self._operations, self._output_mode, self._trigger = request.query, request.output_mode, request.trigger
         self._conf = dict(request.conf)
-        self._changed: dict[str, Any] = {}
+        self._changed: set[str] = set()
         """The settings that a restart changed, which hold against what the author's code sets."""
         self._code = AuthorCode(request.code, backend.sends_functions) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams, request.kafka)
@@ -285,6 +285,7 @@ class Execution:
         if step.aged_out:
             self._arrivals.age_out()
         self._alter(step)
+        self._conf.update(step.change.conf or {})
         self._changed.update(step.change.conf or {})
         self._output_mode = step.change.output_mode or self._output_mode
         self._trigger = step.change.trigger or self._trigger
@@ -370,14 +371,14 @@ class Execution:
     def _start(self, stop: Breakpoint | None = None) -> None:
         with _failures("start"):
             check_trigger(self._trigger)
-            self._set({**self._conf, **self._changed})
+            self._set(self._conf)
         with _failures("analysis"):
             if self._has_before:
                 state_as_constants(self._session, self._before).createOrReplaceTempView("state")
             with no_starts(self._session) if self._code is not None else nullcontext():
                 self._frame = build(self._operations, self._read, self._session, self._code)
             if self._code is not None:
-                self._set(self._changed)
+                self._set({key: self._conf[key] for key in self._changed})
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             plan = analysed_plan(self._session, self._frame)

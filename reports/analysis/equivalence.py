@@ -30,8 +30,8 @@ _Compared = TypeVar("_Compared")
 def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callable[[Cell, Cell], _Compared]:
     """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
-    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. What was
-    found is kept as long as the file of the first cell.
+    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. The
+    comparison is kept as long as the file of the first cell.
     """
 
     @wraps(compared)

@@ -25,7 +25,7 @@ from reports.analysis.change import NOTHING_COMPARED, Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, by_pair, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug
-from reports.results.checkpoint_status import OUTCOMES, mark_of
+from reports.results.checkpoint_status import Colour, colour_of
 from reports.results.lookup import find, find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
@@ -139,6 +139,8 @@ def _says_something(text: str) -> bool:
     return any(unicodedata.category(char)[0] in "LNPS" for char in text)
 
 
+_REFUSED: tuple[Colour, ...] = ("refused", "unsupported")
+"""The colours of checkpoints that `Checkpoints.summary` counts as refused, too."""
 FailOn: TypeAlias = Literal["running", "any", "documented", "guaranteed"]
 Passing: TypeAlias = Literal["fails", "accepted", "known", "tolerated", "unrelated"]
 
@@ -230,10 +232,8 @@ class Gate:
     def headline(self) -> str:
         """Return ``3.5.9 → 4.3.0: 89 of 427 checkpoints are refused, a setting helps 85; with default settings 4 of …``."""
         known, compared = self.checkpoints, self.compared.compared
-        groups = [
-            group for group in known.groups if mark_of(group.status, group.outcome).glyph == OUTCOMES["refused"].glyph
-        ]
-        refused = sum(group.count for group in groups)
+        groups = [group for group in known.groups if colour_of(group.status, group.outcome) in _REFUSED]
+        refused = known.count(*_REFUSED)
         helped = sum(group.count for group in groups if group.entry is not None and group.entry.proven_workaround)
         other = sum(group.count for group in known.groups if group.outcome == "other rows")
         is_refused = f"{'is' if refused == 1 else 'are'} refused"
