@@ -28,6 +28,9 @@ gc.set_threshold(100_000, 20, 20)
 # Tests start some hundred processes of Python; each starts in two thirds of the time if modules are compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A worker of pytest-xdist has the width of the terminal that it does not write to; answers have the width that files get.
+os.environ.pop("COLUMNS", None)
+
 # Speed is asserted in benchmarks/, as a ratio; a test that fails because the machine is busy says nothing.
 # In CI every run draws the same: whether a change lands must not depend on luck. `conformance fuzz` is what draws at random.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ, max_examples=number(20, 200))

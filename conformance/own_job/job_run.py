@@ -10,13 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
+from conformance.checkpoints.state_difference import (
+    StateDifference,
+    may_help_between,
+    state_differences,
+    state_workarounds,
+)
 from conformance.core.case import Case, Expectation, Restart
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
 from conformance.judging.comparison import divergences
@@ -258,7 +262,8 @@ def can_be_stressed(run: JobRun) -> bool:
 
 def changes_ansi(run: JobRun) -> bool:
     """Whether ANSI mode is on by default on the later version only, and no setting says otherwise."""
-    return run.before.version < FIRST_WITH_ANSI <= run.after.version and not ANSI_OFF.keys() & run.conf.keys()
+    ((key, _),) = ANSI_OFF.items()
+    return key not in run.conf and may_help_between(key, run.before.version, run.after.version)
 
 
 def depends_on_ansi(run: JobRun) -> bool:
@@ -422,8 +427,6 @@ def _execute(
 
 
 ANSI_OFF: Mapping[str, str] = {"spark.sql.ansi.enabled": "false"}
-FIRST_WITH_ANSI = SparkVersion(4, 0, 0)
-"""The first version with ANSI mode on by default (SPARK-44444)."""
 BATCHES = 3
 """Micro-batches that a sample is divided into: two before the restart, so that the checkpoint has state that was evicted from."""
 SILENT = "-silent"

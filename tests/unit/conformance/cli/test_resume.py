@@ -38,6 +38,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     small(tmp_path / "checkpoint")
     (tmp_path / "job.py").write_text("")
+    (tmp_path / "x.csv").write_text("")
     (tmp_path / "job.sql").write_text("SELECT count(*) FROM orders")
     with zipfile.ZipFile(tmp_path / "jobs.jar", "w") as archive:
         archive.writestr("acme/Main.class", "")

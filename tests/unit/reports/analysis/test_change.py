@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from conformance.core.case import Restart
 from conformance.core.observation import Observation
 from conformance.judging import comparison
-from conformance.judging.comparison import Divergence, divergence
+from conformance.judging.comparison import Divergence, divergences
 from conformance.suite.conditions import UNKNOWN
 from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
@@ -95,17 +96,17 @@ def test_the_same_two_answers_are_compared_once(tmp_path: Path, monkeypatch: pyt
     answers = {a.CASE: {**dict.fromkeys(old, a.LOST), **dict.fromkeys(new, a.CALM)}}
     compared: list[str] = []
 
-    def counting(one: Observation, other: Observation, *, instants: bool) -> Divergence | None:
+    def counting(one: Observation, other: Observation, *, instants: bool) -> Iterator[Divergence]:
         compared.append(one.case)
-        return divergence(one, other, instants=instants)
+        return divergences(one, other, instants=instants)
 
-    monkeypatch.setattr(comparison, "divergence", counting)
+    monkeypatch.setattr(comparison, "divergences", counting)
     matrix = Matrix.of(a.results(tmp_path / "r", answers))
     for before in matrix.targets:
         for after in matrix.targets:
             other = (before.spark in old) != (after.spark in old)
             assert [len(changes(matrix, before, after).changes)] == [int(other)]
-    assert compared == [a.CASE, a.CASE]
+    assert compared == [a.CASE] * 4  # each way: up to the first difference, and all of them
 
 
 def test_the_condition_is_that_of_the_step_whose_rows_differ() -> None:

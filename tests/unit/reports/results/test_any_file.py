@@ -124,7 +124,7 @@ def write_changed(path: Path, lines: list[dict[str, Any]], scraps: list[tuple[fl
 def uses(folder: Path) -> Iterator[Callable[[Results], object]]:
     """Everything that is made from results."""
     yield lambda found: show(found, Console(file=io.StringIO(), width=100))
-    yield lambda found: gate(found, "3.5.9", "4.3.0").summary()
+    yield lambda found: gate(found, "3.5.9", "4.3.0").verdict()
     yield lambda found: compare(found, Results.read(folder / "right"))
     yield lambda found: step_summary(found, (changes(Matrix.of(found), *found.header.targets[:2]),))
     yield from (junit, badge, workflow_commands)
@@ -190,7 +190,7 @@ def test_a_changed_value_of_an_upgrade(
         show_upgrades(found, Console(file=io.StringIO(), width=100))
     both = replace(Results.read(folder / "right"), upgrades=found.upgrades)
     with suppress(WrongUsage):
-        gate(both, "3.5.9", "4.3.0").summary()
+        gate(both, "3.5.9", "4.3.0").verdict()
     with suppress(WrongUsage):
         write_one_file(Report.of(both, Suite(())), folder / "site")
 
