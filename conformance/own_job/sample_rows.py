@@ -45,6 +45,8 @@ class SampleRows:
     """Years of event times before 1970 or after the next year."""
     closed: bool
     """Whether the row much later moved the watermark, if there is one."""
+    ahead: str | None
+    """The event time of a row so far ahead of all others that each row after it is late; None if there is none."""
     by_time: bool
     """Whether the query groups by windows of time or joins, where a row without an event time has no place or partner; deduplications and
     functions emit it."""
@@ -68,6 +70,7 @@ class SampleRows:
             out=_emitted(own, digests=verdict.digests),
             out_later=_emitted(last, digests=verdict.digests),
             other_years=tuple(sorted(year for year in years if not 1970 <= year <= datetime.now(UTC).year + 1)),
+            ahead=_ahead(own),
             by_time=_BY_TIME.search(verdict.plan) is not None,
             closed=not times or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
         )
@@ -111,13 +114,18 @@ class RowsOfVersions:
     def advice(self) -> str:
         """What to do about rows that are lost."""
         rows = [rows for _, rows in self.versions]
+        ahead = dict.fromkeys(each.ahead for each in rows if each.ahead and not each.other_years)
+        filtered = (
+            f"Filter rows so far ahead as that of {', '.join(ahead)}: those after it are late, with a longer delay too"
+        )
         each = {
             "Read the event time in its unit": any(of_version.other_years for of_version in rows),
             "Read the event time as it is written, or filter the rows without one": any(
                 of_version.without_event_time for of_version in rows
             ),
+            filtered: bool(ahead),
             "A longer delay of the watermark keeps late rows": any(
-                of_version.late and not of_version.other_years for of_version in rows
+                of_version.late and not of_version.other_years and not of_version.ahead for of_version in rows
             ),
         }
         return "; ".join([*(what for what, helps in each.items() if helps), "--accept-lost if they may be lost"])
@@ -144,6 +152,18 @@ def _late(batches: Iterable[BatchSeen]) -> Iterator[str]:
                 watermarks[key] = f", with watermarks up to {show_ms(batch.watermark)}"
     for key, number in dropped.items():
         yield f"{key[1]} dropped {counted(number, 'late group' if key[1] in _OF_GROUPS else 'late row')}{watermarks[key]}"
+
+
+def _ahead(batches: Sequence[BatchSeen]) -> str | None:
+    """Return the newest event time before rows go back behind the watermark, all of a micro-batch, if it leapt more than they went back:
+    rows that are late themselves go back further than time has moved on."""
+    timed = [(batch.watermark or 0, batch.event_time) for batch in batches if batch.event_time is not None]
+    for at, (watermark, time) in enumerate(timed):
+        if at and time.max < watermark:
+            newest = max(before.max for _, before in timed[:at])
+            others = (end for _, before in timed[:at] for end in (before.min, before.max) if end != newest)
+            return show_ms(newest) if 2 * (newest - max(others, default=newest)) > newest - time.max else None
+    return None
 
 
 def _emitted(batches: Iterable[BatchSeen], *, digests: bool) -> int:

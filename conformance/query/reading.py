@@ -305,7 +305,7 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
             )
         case "StreamingSymmetricHashJoin":
             condition = _CONDITION.search(node.arguments)
-            marked = (any(below.name == "EventTimeWatermark" for below in side.upwards()) for side in node.children)
+            marked = (any(map(_has_event_time, side.upwards())) for side in node.children)
             yield QueryJoin(
                 _join_kind(node), _ATTRIBUTE.sub("", condition[1]) if condition else "", watermarked=all(marked)
             )
@@ -325,11 +325,16 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
             yield QueryStateFunction(name, "", times_out="EventTime" in node.arguments)
 
 
+def _has_event_time(node: PlanNode) -> bool:
+    """Return whether an operator has a watermark; a side that is planned like another shows only its columns, ``ReusedExchange``."""
+    return node.name == "EventTimeWatermark" or any(map(_EVENT_TIME.search, _expressions(node.arguments)))
+
+
 def _sees_time(node: PlanNode) -> bool:
     """Return whether the event time is among the columns that the nearest operator below which lists them hands over."""
     while node.name not in ("EventTimeWatermark", "Project", "HashAggregate") and len(node.children) == 1:
         (node,) = node.children
-    return node.name != "Project" or any(map(_EVENT_TIME.search, _expressions(node.arguments)))
+    return node.name != "Project" or _has_event_time(node)
 
 
 def _join_kind(node: PlanNode) -> JoinKind:

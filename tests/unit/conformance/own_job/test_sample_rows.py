@@ -83,6 +83,38 @@ def test_the_advice_about_lost_rows_is_by_the_reason(seen: Observation, advice: 
     assert RowsOfVersions((("3.5.9", rows(seen)),)).advice.split("; ") == [*advice, accepted]
 
 
+def arriving(*times: tuple[int, int]) -> Observation:
+    """Micro-batches with these oldest and newest event times, in minutes after 12:00, and a delay of ten minutes; all drop a row."""
+    progress = {"stateOperators": [{"operatorName": "dedupe", "numRowsDroppedByWatermark": 1}]}
+    marks = [0, *(max(ms(12, newest - 10) for _, newest in times[: at + 1]) for at in range(len(times)))]
+    of_times = [EventTime(min=ms(12, a), max=ms(12, b), avg=ms(12, a)) for a, b in times]
+    batches = [
+        batch(at, watermark=marks[at], next_watermark=marks[at + 1], progress=progress, event_time=time)
+        for at, time in enumerate(of_times)
+    ]
+    return observed(step(1, *batches))
+
+
+@pytest.mark.parametrize(
+    ("times", "ahead"),
+    [
+        ([(0, 5), (6, 2880), (11, 15)], "1970-01-03 12:00"),
+        ([(0, 2880), (6, 10), (11, 15)], "1970-01-03 12:00"),
+        ([(0, 5), (6, 2880), (11, 2895)], None),
+        ([(0, 5), (6, 10), (-60, -60), (11, 15)], None),
+    ],
+)
+def test_of_one_row_far_in_the_future_a_longer_delay_is_no_advice(
+    times: list[tuple[int, int]], ahead: str | None
+) -> None:
+    known = rows(arriving(*times))
+    assert known.ahead == ahead
+    what, *_ = RowsOfVersions((("3.5.9", known),)).advice.split("; ")
+    late = "A longer delay of the watermark keeps late rows"
+    filtered = f"Filter rows so far ahead as that of {ahead}: those after it are late, with a longer delay too"
+    assert what == (filtered if ahead else late)
+
+
 def test_an_event_time_that_is_null_is_said_with_the_expression_that_gave_it() -> None:
     known = rows(run(first=0))
     assert known.without_event_time == "cast(date_format(placed, yyyy-MM-dd'T'hh:mm, Some(UTC)) as timestamp)"

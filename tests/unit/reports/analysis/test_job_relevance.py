@@ -27,7 +27,7 @@ def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> Kno
 
 
 def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> None:
-    plan = joined(BETWEEN, watermark_on_the_right=False)
+    plan = joined(BETWEEN, "FileScan json [u#2]")
     links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN, plan).bugs}
     assert links["SPARK-58904"] == ("3.5.9", "4.3.0")
     assert "SPARK-38593" not in links  # of session windows
@@ -93,8 +93,7 @@ def deduplicated(*between: str, keys: str = "id#64") -> str:
     return "\n".join([PHYSICAL_PLAN, lines[0], *(f"{'   ' * at}+- {line}" for at, line in enumerate(lines[1:], 1))])
 
 
-def joined(condition: str, *, watermark_on_the_right: bool = True) -> str:
-    right = "EventTimeWatermark u#2: timestamp, 10 minutes" if watermark_on_the_right else "FileScan json [u#2]"
+def joined(condition: str, right: str = "EventTimeWatermark u#2: timestamp, 10 minutes") -> str:
     return "\n".join(
         [
             PHYSICAL_PLAN,
@@ -106,6 +105,8 @@ def joined(condition: str, *, watermark_on_the_right: bool = True) -> str:
 
 
 SELECTED = "*(1) Project [id#64, t#63-T600000ms AS x#65-T600000ms]"
+REUSED = "ReusedExchange [n#5, u#2-T600000ms], Exchange hashpartitioning(n#1, 1), ENSURE_REQUIREMENTS, [plan_id=2914]"
+"""Of a side that is planned like the other."""
 BETWEEN = "((u#2-T600000ms >= t#1-T600000ms) AND (u#2-T600000ms <= t#1-T600000ms + INTERVAL '01' HOUR))"
 TWICE = "(t#1-T600000ms > u#2-T600000ms + INTERVAL '-10' SECOND + INTERVAL '-10' SECOND)"
 CAST = "(cast(t#1-T600000ms as bigint) >= (cast(u#2-T600000ms as bigint) - 10))"
@@ -123,7 +124,8 @@ OF_A_CAST = "join-delays/between-of-a-cast-time-bounds-its-own-side"
         (ESCAPES, deduplicated(), False),
         (ESCAPES, deduplicated(SELECTED), False),
         (ESCAPES, deduplicated(keys="id#64, t#63-T600000ms"), False),
-        (ONE_SIDED, joined(BETWEEN, watermark_on_the_right=False), True),
+        (ONE_SIDED, joined(BETWEEN, "FileScan json [u#2]"), True),
+        (ONE_SIDED, joined(BETWEEN, REUSED), False),
         (ONE_SIDED, joined(BETWEEN), False),
         (EQUAL_TERMS, joined(TWICE), True),
         (EQUAL_TERMS, joined(BETWEEN), False),
@@ -179,7 +181,7 @@ WORKAROUND = "Define a watermark on both inputs."
 
 
 def test_a_known_bug_has_its_workaround() -> None:
-    known = about("3.5.9", "4.3.0", JOIN, joined(BETWEEN, watermark_on_the_right=False))
+    known = about("3.5.9", "4.3.0", JOIN, joined(BETWEEN, "FileScan json [u#2]"))
     told = [line for one in known.statements() if one.kind == "bug" for line in one.details]
     at = next(place for place, line in enumerate(told) if "SPARK-58904" in line)
     assert told[at + 1] == f"workaround: {WORKAROUND}"
