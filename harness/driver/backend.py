@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from .arrivals import Arrivals
     from .capture import Capture
+    from .errors import DriverFailure
     from .files import ReadableFiles
     from .kill_point import Breakpoint
 else:
@@ -42,6 +43,9 @@ class Backend(Protocol):
 
     def executors(self) -> FrozenSet[str]:
         """The ids of the cluster's executors; empty without a cluster, or if unknown."""
+
+    def watch(self, lost: Callable[[DriverFailure], None]) -> None:
+        """Call ``lost``, once, from another thread, if what runs the queries does not come back: a server, or all executors."""
 
     def is_alive(self) -> bool:
         """Whether Spark still answers; an error of a dead one says nothing about its semantics."""

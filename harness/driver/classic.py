@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
-from . import session
+from . import outage, session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
@@ -62,14 +62,23 @@ class Classic:
         if self._is_local():
             return None
         context = self.spark.sparkContext
-        context.parallelize([0], 1).count()
+        try:
+            outage.first_executor(context)
+        except TimeoutError as error:
+            raise DriverFailure(str(error), FailureReason.NO_EXECUTORS) from error
         return int(context.defaultParallelism)
 
     def executors(self) -> FrozenSet[str]:
         if self._is_local():
             return frozenset()
-        ids: str = self.spark.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
-        return frozenset(ids.split())
+        return frozenset(outage.executors(self.spark.sparkContext).split())
+
+    def watch(self, lost: Callable[[DriverFailure], None]) -> None:
+        def ended(what: str) -> None:
+            lost(DriverFailure(what, FailureReason.NO_EXECUTORS))
+
+        if not self._is_local():
+            outage.watch(lambda: outage.no_executor(self.spark.sparkContext), ended)
 
     def is_alive(self) -> bool:
         """Whether the JVM answers and its SparkContext still runs: code of a case may have stopped it, for all later cases."""

@@ -13,11 +13,13 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
+from urllib.parse import urlsplit
 
+from . import outage
 from .arrivals import Arrivals, FileArrivals, JobArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture
-from .errors import DriverFailure, FailureReason, grpc_details
+from .errors import DriverFailure, EngineLost, FailureReason, grpc_details
 from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
 from .origin import raised_by_driver
@@ -25,6 +27,8 @@ from .request import StreamRequest
 from .session import SESSION_SETTINGS
 from .values import encode_row
 
+_PORT = 15002
+"""Of an address without one."""
 _POLLING_DELAY = "500ms"
 """How often an idle query looks for files if those of one micro-batch are several. They appear one by one, and Spark lists the directories
 of its sources one after another: a query that looks seldom rarely sees only some of them."""
@@ -79,6 +83,18 @@ class Connect:
     def executors(self) -> FrozenSet[str]:
         """Empty: a client does not know them."""
         return frozenset()
+
+    def watch(self, lost: Callable[[DriverFailure], None]) -> None:
+        """The client itself tries to connect again for minutes. Through a proxy nobody can say what the server does."""
+        server = urlsplit(self._url)
+        host, port = server.hostname or "", server.port or _PORT
+
+        def look() -> Optional[outage.Outage]:
+            why = outage.refusal(host, port)
+            return outage.Outage(why) if why is not None else None
+
+        if look() is None:
+            outage.watch(look, lambda why: lost(EngineLost(why)))
 
     def is_alive(self) -> bool:
         """Ask through a session of its own: the case may have lost only its session."""

@@ -32,6 +32,7 @@ class FailureReason(str, Enum):
     FILES_UNWRITABLE = "files-unwritable"
     MACHINE_OVERLOADED = "machine-overloaded"
     EXECUTORS_LOST = "executors-lost"
+    NO_EXECUTORS = "no-executors"
     KAFKA_FAILED = "kafka-failed"
     NOT_PERMITTED = "not-permitted"
 

@@ -57,6 +57,7 @@ def serve(arguments: List[str], answer: Handler) -> int:
         find_pyspark()
         backend = _start(arguments)
         channel.send("hello", identity=backend.identity(), slots=backend.slots())
+        backend.watch(lambda failure: _end(channel, failure))
     except Exception as error:
         channel.send("failed", reason=reason_of(error, starting=True), message=_message(error))
         return 3
@@ -114,13 +115,15 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
         if isinstance(error, EngineLost) or not backend.is_alive():
             traceback.print_exc()
             sys.stderr.flush()
-            # Without a case: every case in this engine is affected.
-            channel.send(
-                "failed", reason=FailureReason.ENGINE_LOST, message="{}: {}".format(type(error).__name__, error)
-            )
-            end_jvm()
-            os._exit(_ENGINE_LOST_EXIT)
+            _end(channel, EngineLost("{}: {}".format(type(error).__name__, error)))
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
+
+
+def _end(channel: Channel, failure: DriverFailure) -> None:
+    """End this process, because the engine is lost. The message names no case: every case in this engine is affected."""
+    channel.send("failed", reason=failure.reason, message=str(failure))
+    end_jvm()
+    os._exit(_ENGINE_LOST_EXIT)
 
 
 def _message(error: BaseException) -> str:

@@ -244,6 +244,8 @@ class DriverConnection:
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
         if doing == "startup":
             return EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
+        if failed.reason is FailureReason.NO_EXECUTORS:
+            return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
             return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
         if failed.reason in (FailureReason.MACHINE_OVERLOADED, FailureReason.EXECUTORS_LOST):

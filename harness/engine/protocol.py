@@ -289,6 +289,8 @@ class FailureReason(StrEnum):
     MACHINE_OVERLOADED = "machine-overloaded"
     EXECUTORS_LOST = "executors-lost"
     """Spark gave up on a job because the cluster lost executors repeatedly."""
+    NO_EXECUTORS = "no-executors"
+    """The cluster gives no executor; the message is why, as far as its master says it."""
     KAFKA_FAILED = "kafka-failed"
     """The broker did not do what the case needs."""
     NOT_PERMITTED = "not-permitted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -68,18 +68,8 @@ class Cluster:
 
     def check(self) -> None:
         """Raise ``HarnessError`` if the master is not reachable; Spark itself would retry for a minute before it fails."""
-        if not self.master.startswith("spark://"):
-            return
-        errors = []
-        for address in self.master.removeprefix("spark://").split(","):  # several for high availability
-            try:
-                socket.create_connection(_host_and_port(address), timeout=5).close()
-                return
-            except (OSError, ValueError) as error:
-                errors.append(f"{redact(f'spark://{address}').removeprefix('spark://')}: {error}")
-        raise HarnessError(
-            f"cannot connect to the master {self}: {'; '.join(errors)}. Is it running, and can this machine reach it?"
-        )
+        if self.master.startswith("spark://"):
+            check_port(f"the master {self}", self.master.removeprefix("spark://").split(","), _PORT)
 
     def _address(self) -> str:
         """The address of this machine on the route to the cluster."""
@@ -123,16 +113,29 @@ def settings_in(file: Path) -> dict[str, str]:
     return settings
 
 
+def check_port(name: str, addresses: Sequence[str], port: int) -> None:
+    """Raise ``HarnessError`` if no address takes a connection, each ``host`` or ``host:port``: several for high availability."""
+    errors = []
+    for address in addresses:
+        try:
+            socket.create_connection(_host_and_port(address, port), timeout=5).close()
+            return
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            errors.append(f"{redact(f'spark://{address}').removeprefix('spark://')}: {why}")
+    raise HarnessError(f"cannot connect to {name}: {'; '.join(errors)}. Is it running, and can this machine reach it?")
+
+
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine, so that a server there sees its files: ``spark://localhost:7077``, ``sc://[::1]:15002``."""
     return urlsplit(url).hostname in _LOOPBACK
 
 
-def _host_and_port(text: str) -> tuple[str, int]:
+def _host_and_port(text: str, port: int = _PORT) -> tuple[str, int]:
     parts = urlsplit(text if "//" in text else f"//{text}")
     if not parts.hostname:
         raise ValueError("it has no host")
-    return parts.hostname, parts.port or _PORT
+    return parts.hostname, parts.port or port
 
 
 @dataclass(frozen=True)

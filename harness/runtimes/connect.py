@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
@@ -20,10 +25,14 @@ from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import StorageUrl, is_loopback
+from harness.runtimes.cluster import StorageUrl, check_port, is_loopback
 from harness.runtimes.own_code import OwnCode, with_requirements
 from harness.targets.targets import Target
 
+_PORT = 15002
+"""Of an address without one."""
+_BACK_SECONDS = 60
+"""How long to wait for a server that has answered before."""
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 
 
@@ -67,6 +76,13 @@ class Endpoint:
         """Whether it sees this machine's files."""
         return is_loopback(str(self))
 
+    def check(self) -> None:
+        """Raise ``HarnessError`` if its port takes no connection; a client would try again for minutes."""
+        address = str(self).removeprefix("sc://")
+        proxied = any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy"))
+        if self.on_this_machine or not (proxied and not proxy_bypass(urlsplit(str(self)).hostname or "")):
+            check_port(f"the Connect server {self}", [address], _PORT)
+
     def redact(self, text: str) -> str:
         """The text without the secrets of the address."""
         parameters = (parameter.partition("=") for parameter in self.url.partition("/;")[2].split(";"))
@@ -90,6 +106,9 @@ class ConnectRuntime:
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    _answered: threading.Event = field(default_factory=threading.Event, init=False)
+    """Whether the server has opened a session."""
 
     name = "connect"
 
@@ -141,6 +160,7 @@ class ConnectRuntime:
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
+        self._reach(on_progress)
         environment = prepare(with_requirements(target, (*target.connect, *self.requirements)), on_progress=on_progress)
         work = program.stage(target, self.root)
         on_progress(f"{target.name}: connecting to {self.endpoint}")
@@ -160,6 +180,7 @@ class ConnectRuntime:
             if error.reason is FailureReason.CONNECT_REFUSED:
                 raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
+        self._answered.set()
         spark = number = engine.identity.spark
         with suppress(NotAVersion):
             number = str(SparkVersion.parse(spark))
@@ -167,6 +188,22 @@ class ConnectRuntime:
             engine.close()
             raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
+
+    def _reach(self, on_progress: ProgressCallback) -> None:
+        """Wait for a server that has answered before: its operator may restart it. Raises ``HarnessError`` if it does not come back."""
+        deadline = time.monotonic() + (_BACK_SECONDS if self._answered.is_set() else 0)
+        said = False
+        while True:
+            try:
+                self.endpoint.check()
+                break
+            except HarnessError as error:
+                if time.monotonic() >= deadline:
+                    raise
+                if not said:
+                    on_progress(f"{error}; trying again for {_BACK_SECONDS} s")
+                said = True
+            time.sleep(1)
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted
+from harness.engine.protocol import FailureReason
 from harness.engine.transport import SubprocessTransport
 from harness.environments.class_archive import ArchiveRecording, ClassArchive, option
 from harness.environments.environment import Environment
@@ -166,9 +167,11 @@ class LocalRuntime(EngineSettings):
                 redact=without_secrets(secrets_of({**settings, **self.variables}, urls)),
                 finish=partial(_keep_archive, target, transport, recording, on_progress) if recording else None,
             )
-        except BaseException:
+        except BaseException as error:
             if recording is not None:
                 recording.discard()
+            if isinstance(error, EngineNotStarted) and error.reason is FailureReason.NO_EXECUTORS:
+                raise HarnessError(f"{error.detail}. Start a worker, or end what uses the workers") from None
             raise
 
     def _archive_classes(

@@ -23,13 +23,27 @@ class Standalone:
             [spark_class, "org.apache.spark.deploy.master.Master", *address],
             until=r"Starting Spark master at (spark://\S+)",
         )
-        for number in range(workers):
-            resources = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"))
-            self._processes.start(
-                f"worker-{number}",
-                [spark_class, "org.apache.spark.deploy.worker.Worker", *address, *resources, self.master],
-                until=r"(Successfully registered with master)",
-            )
+        self._worker = [
+            spark_class,
+            "org.apache.spark.deploy.worker.Worker",
+            *address,
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+        ]
+        self._folder, self._workers = folder, 0
+        for _ in range(workers):
+            self.add_worker()
+
+    def add_worker(self) -> None:
+        name = f"worker-{self._workers}"
+        self._processes.start(
+            name,
+            [*self._worker, "--work-dir", str(self._folder / name), self.master],
+            until=r"(Successfully registered with master)",
+        )
+        self._workers += 1
 
     def kill(self, worker: int) -> None:
         """SIGKILL to a worker and to the executor it has started."""

@@ -11,13 +11,17 @@ import pytest
 
 from harness.engine.request import kills_its_engine
 from harness.environments.provision import prepare
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.local import LocalRuntime
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
 from tests.engine.remembering import Remembering
+from tests.engine.standalone import Standalone
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
@@ -70,6 +74,27 @@ def test_a_worker_that_dies_changes_no_answer(tmp_path, target, cluster, here, s
     seen = run(tmp_path, target, cluster, sample, Listening(killing.start))
     killing.join()
     assert seen == {case.id: here[case.id] for case in sample}
+
+
+@full_run_only
+def test_a_cluster_without_workers_is_named(tmp_path, target, sample):
+    """Before the first case, and while cases run, whose answers stay; once, and not as a machine that is busy."""
+    alone = Standalone(prepare(target, on_progress=ignore_progress), tmp_path, workers=0)
+    runtime = LocalRuntime(tmp_path, cluster=Cluster.parse(alone.master))
+    try:
+        with pytest.raises(HarnessError, match=f"{alone.master} gives no executor: it has no worker. Start a worker"):
+            runtime.start(target, on_progress=ignore_progress)
+        alone.add_worker()
+        runs = []
+        listening = Listening(threading.Thread(target=alone.kill, args=(0,)).start)
+        listening.cell_done = lambda run: (runs.append(run), len(runs) == 1 and listening._after_the_first())
+        Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), listening).run(
+            [CellTask(case, (target,)) for case in sample[:4]]
+        )
+        assert [run.failure is None for run in runs] == [True, False, False, False]
+        assert all("gives no executor: it has no worker" in run.failure for run in runs[1:])
+    finally:
+        alone.close()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Addresses of Connect servers, what is secret in them, what such engines lack, and which targets have their engines elsewhere."""
 
+import socket
 from dataclasses import replace
 from itertools import product
 
@@ -7,7 +8,9 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import NOTHING_ELSE
+from harness.errors import HarnessError
 from harness.progress import ignore_progress
+from harness.runtimes import connect
 from harness.runtimes.cluster import StorageUrl
 from harness.runtimes.connect import Beside, ConnectRuntime, Endpoint, NoConnect
 from harness.runtimes.local import LocalRuntime
@@ -123,3 +126,26 @@ def test_both_have_one_folder(tmp_path):
     assert both.here.root == both.there.root == tmp_path
     assert options.uses_java_here
     assert isinstance(runtime(replace(options, beside_connect=False), tmp_path, keep=False), ConnectRuntime)
+
+
+def test_a_closed_port_is_reported_before_anything_is_installed(tmp_path, monkeypatch):
+    """A server that has answered before gets the time to come back; a proxy may reach what this machine does not."""
+    monkeypatch.setattr(connect, "prepare", lambda *_, **__: pytest.fail("installed"))
+    monkeypatch.setattr(connect, "_BACK_SECONDS", 2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    runtime = ConnectRuntime(tmp_path, Endpoint.parse(f"sc://127.0.0.1:{port}/;token=sesame"))
+    said = []
+    for answered in (False, True):
+        if answered:
+            runtime._answered.set()
+        with pytest.raises(HarnessError) as raised:
+            runtime.start(Targets.load().select(["newest"])[0], on_progress=said.append)
+        assert str(raised.value) == (
+            f"cannot connect to the Connect server sc://127.0.0.1:{port}: 127.0.0.1:{port}: Connection refused. "
+            "Is it running, and can this machine reach it?"
+        )
+    assert said == [f"{raised.value}; trying again for 2 s"]
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    Endpoint.parse("sc://spark.invalid:443").check()
