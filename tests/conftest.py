@@ -32,7 +32,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("COLUMNS", None)
 
 # Speed is asserted in benchmarks/, as a ratio; a test that fails because the machine is busy says nothing.
-# In CI every run draws the same: whether a change lands must not depend on luck. `conformance fuzz` is what draws at random.
+# In CI every run draws the same: whether a change lands must not depend on luck. `conformance maintain fuzz` is what draws at random.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ, max_examples=number(20, 200))
 settings.load_profile("suite")
 

@@ -60,19 +60,22 @@ def gate(folder: Path) -> None:
 def exports(folder: Path) -> None:
     """Each format of ``export`` of the published results."""
     for format in ("junit", "json"):
-        _keep(folder / format, printed("export", format, str(PUBLISHED)))
+        _keep(folder / format, printed("case", "export", format, str(PUBLISHED)))
     versions = ("--from", "3.5.9", "--to", "4.3.0")
-    _keep(folder / "summary", printed("export", "summary", str(PUBLISHED), *versions))
+    _keep(folder / "summary", printed("case", "export", "summary", str(PUBLISHED), *versions))
 
 
 def specification(folder: Path) -> None:
-    _keep(folder / "specification.txt", _without(folder, printed("specification", "-o", str(folder / "pages"))))
+    _keep(
+        folder / "specification.txt",
+        _without(folder, printed("maintain", "specification", "-o", str(folder / "pages"))),
+    )
 
 
 def validate(folder: Path) -> None:
     """What ``validate`` says of the suite, of its coverage, and of the model's agreement with it."""
     for name, options in {"plain": (), "model": ("--model",), "coverage": ("--coverage",)}.items():
-        _keep(folder / name, printed("validate", *options))
+        _keep(folder / name, printed("case", "validate", *options))
 
 
 def predictions(folder: Path) -> None:
@@ -113,10 +116,10 @@ def checkpoints(folder: Path) -> None:
 def others(folder: Path) -> None:
     """Commands that read neither results nor checkpoints."""
     _keep(folder / "eviction.json", printed("eviction", "a > b", "--left", "a 1 hour", "--right", "b 1 day", "--json"))
-    _keep(folder / "columns.txt", printed("columns"))
-    _keep(folder / "policies.txt", printed("policies"))
+    _keep(folder / "columns.txt", printed("maintain", "columns"))
+    _keep(folder / "policies.txt", printed("maintain", "policies"))
     _keep(folder / "policy.txt", printed("explain", "late-drops/window-still-open", "--policy", "all"))
-    _keep(folder / "schema.json", printed("schema"))
+    _keep(folder / "schema.json", printed("case", "schema"))
 
 
 PARTS: Mapping[str, Callable[[Path], None]] = {

@@ -1,4 +1,4 @@
-"""``conformance columns``: results of somebody's Spark with where they come from, checked and compared with Apache's."""
+"""``conformance maintain columns``: results of somebody's Spark with where they come from, checked and compared with Apache's."""
 
 from __future__ import annotations
 

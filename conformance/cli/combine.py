@@ -1,4 +1,4 @@
-"""``conformance combine``: the results of several runs as one matrix."""
+"""``conformance maintain combine``: the results of several runs as one matrix."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class Listed:
 
     summary: str
     """The first line of the function's docstring."""
-    panel: str
+    panel: str | None = None
+    """Where the first level lists it."""
 
 
 _JOB, _CHANGES, _MISSING, _CONFORMS = (
@@ -49,25 +50,29 @@ COMMANDS: Mapping[str, Listed] = {
     "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _JOB),
     "gate": Listed("Fail if results change between two Spark versions.", _CHANGES),
     "upgrade": Listed("Resume checkpoints of one Spark version on another.", _CHANGES),
-    "diff": Listed("Compare two runs of the same Spark versions.", _CHANGES),
     "explain": Listed("Explain a case, or a query by its progress, without Spark.", _MISSING),
     "eviction": Listed("Compute when a stream-stream join evicts a row.", _MISSING),
     "run": Listed("Run cases on Spark versions and print the matrix.", _CONFORMS),
     "report": Listed("Write results as HTML pages.", _CONFORMS),
     "targets": Listed("List Spark versions and whether this machine can run them.", _CONFORMS),
-    "new": Listed("Write a valid case to start from.", _WRITE),
-    "validate": Listed("Check cases without running them.", _WRITE),
-    "record": Listed("Fill in a case's expectations from what Spark does.", _WRITE),
-    "export": Listed("Write results for other programs, or a case as one.", _WRITE),
-    "schema": Listed("Print the JSON Schema of a case, for editors.", _WRITE),
-    "combine": Listed("Merge the results of several runs of one suite.", _MAINTAIN),
-    "columns": Listed("Check results of another Spark, and compare with Apache's.", _MAINTAIN),
-    "crash": Listed("Restart a query from checkpoints that a crash may leave.", _MAINTAIN),
-    "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _MAINTAIN),
-    "policies": Listed("Show a case under the watermark policies of other engines.", _MAINTAIN),
-    "specification": Listed("Write the numbered specification that the cases test.", _MAINTAIN),
+    "case": Listed("Write cases: new, validate, record, export, schema.", _WRITE),
+    "case new": Listed("Write a valid case to start from."),
+    "case validate": Listed("Check cases without running them."),
+    "case record": Listed("Fill in a case's expectations from what Spark does."),
+    "case export": Listed("Write results for other programs, or a case as one."),
+    "case schema": Listed("Print the JSON Schema of a case, for editors."),
+    "maintain": Listed("Maintain a Spark or this suite: combine, diff, columns, fuzz, …", _MAINTAIN),
+    "maintain combine": Listed("Merge the results of several runs of one suite."),
+    "maintain columns": Listed("Check results of another Spark, and compare with Apache's."),
+    "maintain crash": Listed("Restart a query from checkpoints that a crash may leave."),
+    "maintain diff": Listed("Compare two runs of the same Spark versions."),
+    "maintain fuzz": Listed("Generate cases and find where Sparks or the model disagree."),
+    "maintain policies": Listed("Show a case under the watermark policies of other engines."),
+    "maintain specification": Listed("Write the numbered specification that the cases test."),
 }
-"""In the order of the help. The module of this name holds the command's function; ``examples.yaml`` has its examples."""
+"""In the order of the help, a group before its commands. The module of the last name holds the command's function;
+``examples.yaml`` has its examples."""
+GROUPS = frozenset(path.partition(" ")[0] for path in COMMANDS if " " in path)
 
 
 class _PlainHelp:
@@ -129,26 +134,35 @@ class Commands(_ReportsErrors, CommandGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and load(str(name)), rest
+        path = f"{self.name} {name}" if self.name in GROUPS else str(name)
+        return name, listed if path in GROUPS else listed and load(path), rest
 
 
 def list_all(app: typer.Typer) -> None:
     """Add every command to an app whose class is `Commands`, which replaces each by the command itself when it is called."""
-    for name, listed in COMMANDS.items():
-        app.command(name, short_help=listed.summary, rich_help_panel=listed.panel)(lambda: None)
+    groups = {"": app}
+    for path, listed in COMMANDS.items():
+        group, _, name = path.rpartition(" ")
+        if path in GROUPS:
+            groups[path] = typer.Typer(cls=Commands, no_args_is_help=True)
+            app.add_typer(groups[path], name=path, help=listed.summary, rich_help_panel=listed.panel)
+        else:
+            groups[group].command(name, short_help=listed.summary, rich_help_panel=listed.panel)(lambda: None)
 
 
-def load(name: str) -> Any:
+def load(path: str) -> Any:
+    """Import a command."""
     # The list of the commands does without it, and YAML takes long to import.
     from conformance.core.data import read_data
 
+    name = path.rpartition(" ")[2]
     module = import_module(f"{__package__}.{name}")
     if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False)
         app.command(name, cls=Command)(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
-    _show_examples(command, name, read_data("conformance.cli", "examples.yaml"))
+    _show_examples(command, path, read_data("conformance.cli", "examples.yaml"))
     return command
 
 

@@ -1,4 +1,4 @@
-"""``conformance crash``: a query restarted from checkpoints that a crash in a micro-batch may leave."""
+"""``conformance maintain crash``: a query restarted from checkpoints that a crash in a micro-batch may leave."""
 
 from __future__ import annotations
 

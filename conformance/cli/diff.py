@@ -1,4 +1,4 @@
-"""``conformance diff A B``: whether two runs of the same versions saw the same, cell by cell."""
+"""``conformance maintain diff A B``: whether two runs of the same versions saw the same, cell by cell."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def explain(
         None, "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
     ),
     policy: str | None = option(
-        None, "Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"
+        None, "Explain the case under this watermark policy; `conformance maintain policies` lists them.", "NAME|all"
     ),
     progress: list[Path] | None = option(
         None,

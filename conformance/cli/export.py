@@ -1,4 +1,4 @@
-"""``conformance export FORMAT``: results for CI systems and other programs; a case as a program of its own."""
+"""``conformance case export FORMAT``: results for CI systems and other programs; a case as a program of its own."""
 
 from __future__ import annotations
 

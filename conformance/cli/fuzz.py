@@ -1,4 +1,4 @@
-"""``conformance fuzz``: generated cases, and where Sparks and the reference model disagree on them."""
+"""``conformance maintain fuzz``: generated cases, and where Sparks and the reference model disagree on them."""
 
 from __future__ import annotations
 

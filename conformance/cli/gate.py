@@ -62,7 +62,7 @@ def gate(
 
     Exits with 0 if every change may pass, 1 if a change fails or an acceptance is stale, 2 for wrong usage, and 3 if cells
     have no answer, nothing is compared, or --require-tried finds something without a result. To compare two runs of one
-    version use `conformance diff`.
+    version use `conformance maintain diff`.
     """
     used = named_features(uses or ())
     runtimes = {text: runtime for text in (from_, to) if (runtime := vendor_runtime(text)) is not None}

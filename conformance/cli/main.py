@@ -19,8 +19,8 @@ from conformance.cli.commands import Commands, list_all
 EXAMPLES = """
 Examples:
 
-  # what your own job does on both versions of an upgrade, and whether its checkpoint resumes
-  conformance check jobs/orders.py --from 3.5 --to 4.3 --sample orders=orders.csv
+  # what your own job does on both, and whether its checkpoint resumes
+  conformance check jobs/orders.py --from 3.5 --to 4.3 --sample orders=o.csv
 
   # what changes between two versions, from published results
   conformance gate --from 3.5.9 --to 4.3.0

@@ -1,4 +1,4 @@
-"""``conformance new``: a case to start from."""
+"""``conformance case new``: a case to start from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def new(
 ) -> None:
     """Write a valid case to start from.
 
-    It has no expectations yet: write them, or let `conformance record` fill them in. Its first line names the JSON Schema of
+    It has no expectations yet: write them, or let `conformance case record` fill them in. Its first line names the JSON Schema of
     cases, with which editors complete and check it; schema.json is written beside it unless a folder above has one.
     """
     if case.suffix not in (".yaml", ".yml"):

@@ -1,4 +1,4 @@
-"""``conformance policies``: one trace under the watermark policies of several engines."""
+"""``conformance maintain policies``: one trace under the watermark policies of several engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``conformance record``: what Spark does with a case, as the expectations of the case."""
+"""``conformance case record``: what Spark does with a case, as the expectations of the case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``conformance schema``: the JSON Schema of a case, for editors."""
+"""``conformance case schema``: the JSON Schema of a case, for editors."""
 
 from __future__ import annotations
 

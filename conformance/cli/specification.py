@@ -1,4 +1,4 @@
-"""``conformance specification``: what Spark's event-time semantics are, as tested, statement by statement."""
+"""``conformance maintain specification``: what Spark's event-time semantics are, as tested, statement by statement."""
 
 from __future__ import annotations
 

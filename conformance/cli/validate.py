@@ -1,4 +1,4 @@
-"""``conformance validate``: every problem of every case, what the suite covers, and whether the model agrees."""
+"""``conformance case validate``: every problem of every case, what the suite covers, and whether the model agrees."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def as_newest(case: Case) -> Steps:
 
 
 def expects_nothing_yet(case: Case) -> bool:
-    """Whether no step has an ``expect`` and no key says what is right: a case to start from, as ``conformance new`` writes it."""
+    """Whether no step has an ``expect`` and no key says what is right: a case to start from, as ``conformance case new`` writes it."""
     claims = case.behaviour or case.differs or case.mirrors or case.spark or "strength" in case.model_fields_set
     return not claims and all(step.expect is None for step in case.steps)
 

@@ -1,7 +1,7 @@
 """The JSON Schema of a case, generated from the shapes that read it: draft-07, which the YAML language server supports.
 
-``conformance schema`` prints it; ``python -m tools.regenerate`` writes the published one. It lets editors complete and check
-single places of a file; only ``conformance validate`` checks how they relate to each other.
+``conformance case schema`` prints it; ``python -m tools.regenerate`` writes the published one. It lets editors complete and check
+single places of a file; only ``conformance case validate`` checks how they relate to each other.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def unstated_moments(cases: Iterable[Case]) -> Iterator[UnstatedMoment]:
     """The steps of these cases that do not say which micro-batch emits, by what the model predicts.
 
     Looks at the newest version for which each expectation applies: the newest of all, and the newest of each ``differs`` entry. A case
-    that the model cannot predict there is left out; ``conformance validate --model`` names these. Cases of one file that share the
+    that the model cannot predict there is left out; ``conformance case validate --model`` names these. Cases of one file that share the
     step are named once.
     """
     by_line: dict[tuple[Path, int], UnstatedMoment] = {}

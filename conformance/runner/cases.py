@@ -45,7 +45,7 @@ from reports.results.lookup import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 
-NOTHING_YET = "the case expects nothing yet: `conformance record {file}` fills in what Spark does"
+NOTHING_YET = "the case expects nothing yet: `conformance case record {file}` fills in what Spark does"
 StateWitness: TypeAlias = Literal["statestore"]
 """``statestore``: Spark's data source for the state in a checkpoint."""
 

@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
 # Replace the columns of each stream by yours and the rows by a few that matter to you.
-# Then fill in the expectations from a real Spark: conformance record {file} --allow-code
+# Then fill in the expectations from a real Spark: conformance case record {file} --allow-code
 title: {function} computes the same on every Spark version
 streams:
 {streams}

@@ -24,7 +24,7 @@ def test_the_suite_gives_the_same_answers_in_containers(daemon, conformance, cap
     here = conformance("run", *which, *chosen(VERSIONS), "--output", "local.jsonl")
     assert container.code == 0, container.out
     assert here.code == 0, here.out
-    compared = conformance("diff", "local.jsonl", "container.jsonl")
+    compared = conformance("maintain", "diff", "local.jsonl", "container.jsonl")
     with capfd.disabled():
         for run in (container, here, compared):
             print(f"\n{run.out.strip().splitlines()[-1]}")

@@ -60,11 +60,11 @@ def test_the_gate_needs_nothing(run):
 
 def test_what_it_writes_belongs_to_the_user_who_asked(run, tmp_path):
     tmp_path.chmod(0o777)
-    done = run("new", "mine/case.yaml", options=("--user", "12345:12345"))
+    done = run("case", "new", "mine/case.yaml", options=("--user", "12345:12345"))
     assert done.returncode == 0, done.stdout + done.stderr
     made = tmp_path / "mine" / "case.yaml"
     assert made.stat().st_uid == 12345
-    assert run("validate", "mine").returncode == 0
+    assert run("case", "validate", "mine").returncode == 0
 
 
 def test_no_part_of_it_runs_as_root_and_no_source_stays(run, image):

@@ -12,7 +12,7 @@ from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
 COMMAND, OF_A_SINK, WITH_REMOVALS = re.findall(
-    r"```sh\n(conformance crash .*)\n```", (ROOT / "docs" / "crash-images.md").read_text(encoding="utf-8")
+    r"```sh\n(conformance maintain crash .*)\n```", (ROOT / "docs" / "crash-images.md").read_text(encoding="utf-8")
 )
 
 

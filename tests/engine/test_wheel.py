@@ -30,7 +30,7 @@ def call(installed, tmp_path, *arguments):
 
 
 def test_it_knows_the_suite(installed, tmp_path):
-    done = call(installed, tmp_path, "validate")
+    done = call(installed, tmp_path, "case", "validate")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no problems" in done.stderr + done.stdout
 
@@ -88,7 +88,7 @@ def test_a_command_that_needs_more_says_what(installed, tmp_path):
     for arguments, extra in (
         (("run", "--spark", "3.5", "--runtime", "container"), "containers"),
         (("targets", "clean"), "containers"),
-        (("fuzz", "--spark", "3.5"), "fuzz"),
+        (("maintain", "fuzz", "--spark", "3.5"), "fuzz"),
         (("checkpoint", "inspect", "s3://bucket/checkpoint"), "storage"),
     ):
         done = call(installed, tmp_path, *arguments)
@@ -110,9 +110,15 @@ def test_it_installs_on_other_pythons_that_it_claims(built, kind, version, tmp_p
     folder.mkdir()
     for arguments, code in (
         (("gate", "--from", "3.5.9", "--to", "4.1.4"), 1),
-        (("new", "cases/mine.yaml"), 0),
-        (("validate", "cases"), 0),
-        (("columns",), 0),
+        (("case", "new", "cases/mine.yaml"), 0),
+        (("case", "validate", "cases"), 0),
+        (
+            (
+                "maintain",
+                "columns",
+            ),
+            0,
+        ),
     ):
         done = call(programs, folder, *arguments)
         assert done.returncode == code, done.stdout + done.stderr

@@ -217,7 +217,7 @@ class CommandSoak:
             return self.engines(command, beside)
         if command == "validate":
             suite = self.draw.choice(["cases", "invalid"])
-            return Asked(["validate", suite], frozenset({0 if suite == "cases" else 2}))
+            return Asked(["case", "validate", suite], frozenset({0 if suite == "cases" else 2}))
         one, other = self.draw.choice(both), self.draw.choice(both)
         match command:
             case "gate":
@@ -227,11 +227,13 @@ class CommandSoak:
             case "diff":
                 differ = [self.differ(one, version, other, version) for version in (BEFORE, AFTER)]
                 known = {int(True in differ)} if True in differ or None not in differ else {0, 1}
-                return Asked(["diff", f"out/{one}", f"out/{other}"], frozenset(known))
+                return Asked(["maintain", "diff", f"out/{one}", f"out/{other}"], frozenset(known))
             case "combine":
                 output = self.output(self.draw.choice(["combined.jsonl", "combined.jsonl.xz"]), beside)
                 return Asked(
-                    ["combine", f"out/{one}", "-o", f"out/{output}"], frozenset({self.known[one].code}), output
+                    ["maintain", "combine", f"out/{one}", "-o", f"out/{output}"],
+                    frozenset({self.known[one].code}),
+                    output,
                 )
             case "report":
                 return Asked(
@@ -240,7 +242,7 @@ class CommandSoak:
                 )
         format = self.draw.choice([*EXPORTS])
         output = f"exported.{format}.{EXPORTS[format]}"
-        arguments = ["export", format, f"out/{one}", "-o", self.output(output, beside)]
+        arguments = ["case", "export", format, f"out/{one}", "-o", self.output(output, beside)]
         return Asked(arguments + ["--cases", self.suite_of(one)] * (format == "json"), frozenset({0}))
 
     def engines(self, command: str, beside: Asked | None) -> Asked:

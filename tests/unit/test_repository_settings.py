@@ -28,7 +28,7 @@ def test_the_hook_validates_the_cases_that_changed():
         repository for repository in loaded(".pre-commit-config.yaml")["repos"] if repository["repo"] == "local"
     ]
     (hook,) = local["hooks"]
-    assert hook["entry"] == "conformance validate"
+    assert hook["entry"] == "conformance case validate"
     paths = [path.relative_to(ROOT).as_posix() for path in (ROOT / "cases").rglob("*.yaml")]
     checked = {path for path in paths if re.search(hook["files"], path)}
     assert {path for path in paths if path not in checked} == {

@@ -90,7 +90,7 @@ def _version(text: str) -> SparkVersion:
 
 
 def _case(state: dict[str, str]) -> Case:
-    """Read like any case, so that every mistake has the message of ``conformance validate``."""
+    """Read like any case, so that every mistake has the message of ``conformance case validate``."""
     if state["mode"] not in MODES:
         raise NotATrace(f"{state['mode']} is no output mode: {', '.join(MODES)}")
     written = {

@@ -54,7 +54,7 @@ class Follower:
 
     def _do(self, line: str, printed: tuple[str, ...], exit_code: int) -> None:
         match shlex.split(line):
-            case ["conformance", "record", case, *_]:
+            case ["conformance", "case", "record", case, *_]:
                 self._record(self._folder / case)
             case ["conformance", "run", *arguments]:
                 self._run(arguments)

@@ -52,11 +52,11 @@ def test_what_tells_nothing_of_a_run_imports_nothing_for_one(arguments):
 
 SPARED = {
     "targets": {"sqlglot", "jinja2", "docker", "reports"},
-    "new": {"sqlglot", "jinja2", "docker", "reports"},
-    "combine": {"sqlglot", "jinja2", "docker", "conformance.model"},
-    "diff": {"sqlglot", "jinja2", "docker", "conformance.model"},
-    "validate": {"sqlglot", "jinja2", "docker", "conformance.model"},
-    "record": {"sqlglot", "jinja2", "docker", "conformance.model"},
+    "case new": {"sqlglot", "jinja2", "docker", "reports"},
+    "maintain combine": {"sqlglot", "jinja2", "docker", "conformance.model"},
+    "maintain diff": {"sqlglot", "jinja2", "docker", "conformance.model"},
+    "case validate": {"sqlglot", "jinja2", "docker", "conformance.model"},
+    "case record": {"sqlglot", "jinja2", "docker", "conformance.model"},
     "run": {"sqlglot", "jinja2", "docker", "conformance.model"},
     "upgrade": {"sqlglot", "jinja2", "docker", "conformance.model"},
     "explain": {"jinja2", "docker"},
@@ -65,20 +65,20 @@ SPARED = {
 
 
 def test_a_command_imports_nothing_that_only_others_need():
-    imported = imported_by(*([command, "--help"] for command in SPARED))
+    imported = imported_by(*([*command.split(), "--help"] for command in SPARED))
     found = {command: spared & modules for (command, spared), modules in zip(SPARED.items(), imported, strict=True)}
     assert found == {command: set() for command in SPARED}
 
 
 def commands_with_help():
     """Each command line that has a help of its own, and its examples."""
-    for name in commands.COMMANDS:
-        command = commands.load(name)
-        yield (name,), command
-        yield from (((name, below), one) for below, one in getattr(command, "commands", {}).items())
+    for path in commands.COMMANDS.keys() - commands.GROUPS:
+        command = commands.load(path)
+        yield tuple(path.split()), command
+        yield from (((path, below), one) for below, one in getattr(command, "commands", {}).items())
 
 
-COMMANDS = dict(commands_with_help())
+COMMANDS = dict(sorted(commands_with_help()))
 
 
 @cache
@@ -89,20 +89,27 @@ def help_of(*arguments):
     return [line.rstrip() for line in done.output.splitlines()]
 
 
-@pytest.mark.parametrize("name", commands.COMMANDS)
-def test_the_list_shows_the_first_line_of_the_docstring(name):
-    listed = commands.COMMANDS[name]
-    function = getattr(import_module(f"conformance.cli.{name}"), name)
-    assert getdoc(function).splitlines()[0] == listed.summary
-    assert any(re.fullmatch(rf"│ {name} +{re.escape(listed.summary)} +│", line) for line in help_of())
-    alone = help_of(name)
+@pytest.mark.parametrize("path", commands.COMMANDS)
+def test_the_list_shows_the_first_line_of_the_docstring(path):
+    *group, name = path.split()
+    listed = commands.COMMANDS[path]
+    if path not in commands.GROUPS:
+        function = getattr(import_module(f"conformance.cli.{name}"), name)
+        assert getdoc(function).splitlines()[0] == listed.summary
+    assert any(re.fullmatch(rf"│ {name} +{re.escape(listed.summary)} +│", line) for line in help_of(*group))
+    alone = help_of(*group, name)
     assert f" {listed.summary}" in alone
-    assert any(line.startswith(f" Usage: conformance {name}") for line in alone)
+    assert any(line.startswith(f" Usage: conformance {path}") for line in alone)
 
 
 def test_every_command_is_listed_in_its_panel():
     group = typer.main.get_command(app)
-    assert tuple(group.commands) == tuple(commands.COMMANDS)
+    assert [*group.commands] == [path for path in commands.COMMANDS if " " not in path]
+    assert len(group.commands) <= 12
+    for path in commands.GROUPS:
+        assert [f"{path} {name}" for name in group.commands[path].commands] == [
+            below for below in commands.COMMANDS if below.startswith(f"{path} ")
+        ]
     titles = [found[1] for line in help_of() if (found := re.match(r"╭─ ([A-Z][A-Za-z ]+[?]?) ─+╮", line))]
     questions = [
         "Does my job survive the upgrade?",
@@ -111,7 +118,6 @@ def test_every_command_is_listed_in_its_panel():
         "Does my Spark conform?",
     ]
     assert titles == ["Options", *questions, "For people who write cases", "For maintainers"]
-    assert sum(listed.panel in questions for listed in commands.COMMANDS.values()) <= 12
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
@@ -148,7 +154,7 @@ def test_a_command_mistyped():
     done = CliRunner().invoke(app, ["reprot"], prog_name="conformance")
     assert done.exit_code == 2
     assert done.output.splitlines() == [
-        "conformance: No such command 'reprot'. Did you mean 'report', 'export'?",
+        "conformance: No such command 'reprot'. Did you mean 'report'?",
         "Try 'conformance --help'.",
     ]
 
@@ -161,7 +167,7 @@ def test_a_command_mistyped():
         (["run", "--spark", "3.5.99"], "conformance: '3.5.99' is not a known Spark release"),
         (["run", "--tag", "smoek"], "conformance: no case has the tag smoek. Did you mean smoke?"),
         (["run", "nowhere"], "nowhere: no such file or folder"),
-        (["diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),
+        (["maintain", "diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),
     ],
 )
 def test_wrong_usage_is_answered_in_few_lines(arguments, said):
@@ -173,7 +179,7 @@ def test_wrong_usage_is_answered_in_few_lines(arguments, said):
 
 
 def test_a_fault_that_is_none_is_named_with_those_that_there_are():
-    done = CliRunner().invoke(app, ["crash", "cases/late-drops/window-still-open.yaml", "--fault", "torm"])
+    done = CliRunner().invoke(app, ["maintain", "crash", "cases/late-drops/window-still-open.yaml", "--fault", "torm"])
     assert done.exit_code == 2
     assert (
         "'torm' is not one of killed, arrived, torn, empty, lost, unsynced, power, failed, late, stale" in done.output
@@ -185,7 +191,35 @@ def test_the_contract_that_keeps_commands_apart_names_all_of_them():
         "contracts"
     ]
     (apart,) = [contract for contract in contracts if contract["type"] == "independence"]
-    assert {*apart["modules"]} == {f"conformance.cli.{name}" for name in commands.COMMANDS}
+    assert {*apart["modules"]} == {
+        f"conformance.cli.{path.split()[-1]}" for path in commands.COMMANDS.keys() - commands.GROUPS
+    }
+
+
+def advised():
+    """Each command line that a message, a comment or a page writes: where, and its words."""
+    root = Path(__file__).parents[4]
+    files = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in files:
+        # The text of a case stays as it was when its published results were written.
+        if name.endswith((".py", ".md", ".yml", ".yaml", ".txt", "Dockerfile")) and not re.match("cases/.*/", name):
+            text = (root / name).read_text(encoding="utf-8", errors="replace")
+            for line in re.findall(r"(?:`|^(?:[ $-]*(?:run:|entry:))?[ $]*)conformance ([^`\n]*)", text, re.MULTILINE):
+                yield name, line.split("#")[0].partition(" -- ")[0].split()
+
+
+def test_each_command_that_is_advised_exists():
+    unknown = []
+    for name, words in advised():
+        command, path = typer.main.get_command(app), []
+        while words and hasattr(command, "commands") and re.fullmatch("[a-z]+", words[0]):
+            path.append(words.pop(0))
+            command = COMMANDS.get(tuple(path)) or command.commands.get(path[-1])
+        known = {option for parameter in getattr(command, "params", ()) for option in parameter.opts}
+        options = {found[0] for word in words if (found := re.match(r"--[a-z][a-z-]*", word))}
+        if command is None or options - known - {"--help", "--version", "--debug"}:
+            unknown.append((name, path, sorted(options - known)))
+    assert unknown == []
 
 
 def test_a_compiled_module_that_is_cut_off_is_named(monkeypatch):
@@ -193,6 +227,6 @@ def test_a_compiled_module_that_is_cut_off_is_named(monkeypatch):
         raise EOFError("marshal data too short")
 
     monkeypatch.setattr(commands, "import_module", cut_off)
-    done = CliRunner().invoke(app, ["columns"])
+    done = CliRunner().invoke(app, ["maintain", "columns"])
     assert done.exit_code == commands.FAILED
     assert "a defect of this program: EOFError: marshal data too short" in done.stderr

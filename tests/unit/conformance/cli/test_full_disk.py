@@ -14,12 +14,12 @@ from tests.support.runs import written
 
 CASE = (Path(__file__).parents[3] / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml").read_text()
 COMMANDS = {
-    "combine": "combine {results} -o {out}/combined.jsonl",
-    "combine-compressed": "combine {results} -o {out}/combined.jsonl.xz",
-    "export": "export junit {results} -o {out}/junit.xml",
+    "combine": "maintain combine {results} -o {out}/combined.jsonl",
+    "combine-compressed": "maintain combine {results} -o {out}/combined.jsonl.xz",
+    "export": "case export junit {results} -o {out}/junit.xml",
     "gate": "gate {results} --from 3.5.9 --to 4.3.0 --cases {cases} --draft {out}/accepted.yaml",
-    "new": "new {out}/my/case.yaml",
-    "record": "record {out}/case.yaml --results {results} --spark 3.5.9 --replace",
+    "new": "case new {out}/my/case.yaml",
+    "record": "case record {out}/case.yaml --results {results} --spark 3.5.9 --replace",
     "report": "report {results} --cases {cases} --output {out}/site",
 }
 WITHOUT_OLD = ("new", "record")

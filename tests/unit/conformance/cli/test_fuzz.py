@@ -1,4 +1,4 @@
-"""``conformance fuzz`` from the outside: what it says, what it writes, how it ends."""
+"""``conformance maintain fuzz`` from the outside: what it says, what it writes, how it ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WRONG = next(wrong for wrong in WRONG_MODELS if wrong.name == "there is no delay
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["fuzz", *arguments])
+    return CliRunner().invoke(app, ["maintain", "fuzz", *arguments])
 
 
 @pytest.fixture
@@ -152,12 +152,12 @@ STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
     before = [signal.getsignal(number) for number in STOPPING]
     with pytest.raises(SystemExit) as ended:
-        main(["fuzz", "--model", "--seed", "5", "--output", str(tmp_path / "found")])
+        main(["maintain", "fuzz", "--model", "--seed", "5", "--output", str(tmp_path / "found")])
     out, err = capsys.readouterr()
     assert ended.value.code == 130, err
     assert err.startswith("seed 5; model-3.3.4 and model-3.4.4")
     assert "rules reached" in out
-    assert "interrupted: run it again with the same seed: conformance fuzz --model --seed 5" in err
+    assert "interrupted: run it again with the same seed: conformance maintain fuzz --model --seed 5" in err
     assert "Traceback" not in err
     assert [signal.getsignal(number) for number in STOPPING] == before
 

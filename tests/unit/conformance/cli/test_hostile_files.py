@@ -50,12 +50,12 @@ def footer(**values: object) -> Change:
 
 def refused(name: str, told: str, change: Change) -> Trial:
     """Results that cannot be used after the change."""
-    return Trial(name, "combine x", 3, told, change)
+    return Trial(name, "maintain combine x", 3, told, change)
 
 
 def invalid(name: str, told: str, text: str | bytes) -> Trial:
     """A case with this text."""
-    return Trial(name, "validate x.yaml", 2, told, files={"x.yaml": text})
+    return Trial(name, "case validate x.yaml", 2, told, files={"x.yaml": text})
 
 
 def no_cells(lines: list[dict[str, Any]]) -> None:
@@ -75,7 +75,9 @@ RESULTS = [
         2,
         r"--from 3\.5\.9 and --to 3\.5 are both spark-3\.5\.9",
     ),
-    Trial("a summary of a version with itself", "export summary r --from 3.5.9 --to 3.5", 2, "are both spark-3.5.9"),
+    Trial(
+        "a summary of a version with itself", "case export summary r --from 3.5.9 --to 3.5", 2, "are both spark-3.5.9"
+    ),
     Trial("no cells", "report x", 3, "there is no cell in these results", no_cells),
     refused("another format", "the file has format 0, but .*: run again", header(format=0)),
     refused("a missing part of many", r"2/9999, .* and 9988 more; pass", header(shard=[1, 9999])),
@@ -85,12 +87,18 @@ RESULTS = [
     refused("half a character", "line 1 is not a valid record", header(command="\ud800")),
     refused("a name that is a command", "text on one line", header(cases=["late/a\n::error::x", "late/b"])),
     Trial("no such file", "gate nowhere --from 3.5 --to 4.3", 2, "nowhere: there is no such file"),
-    Trial("an empty file", "diff empty r", 3, "the file is empty", files={"empty": ""}),
+    Trial("an empty file", "maintain diff empty r", 3, "the file is empty", files={"empty": ""}),
     Trial("a case", "report c.yaml", 2, "line 1 is not JSON", files={"c.yaml": CASE}),
-    Trial("an endless line", "combine zeros", 3, "line 1 is not JSON .*more than", files={"zeros": ENDLESS}),
+    Trial("an endless line", "maintain combine zeros", 3, "line 1 is not JSON .*more than", files={"zeros": ENDLESS}),
     # Nothing lost.
-    Trial("results over a case", "combine r -o c.yaml", 2, "c.yaml exists and is not a results file", files=C_YAML),
-    Trial("an export over results", "export json r -o r", 2, "r exists and is not an export of the format json"),
+    Trial(
+        "results over a case",
+        "maintain combine r -o c.yaml",
+        2,
+        "c.yaml exists and is not a results file",
+        files=C_YAML,
+    ),
+    Trial("an export over results", "case export json r -o r", 2, "r exists and is not an export of the format json"),
     Trial(
         "a draft over reasons",
         f"gate r {PAIR} --accept a.yaml --draft a.yaml",
@@ -99,10 +107,22 @@ RESULTS = [
         files={"a.yaml": ACCEPTED},
     ),
     Trial("pages over a site", "report r -o site", 2, "index.html exists and is not a page of a report", files=SITE),
-    Trial("results into a folder", "combine r -o folder", 2, "write folder: Is a directory", files={"folder/x": ""}),
-    Trial("results below a file", "combine r -o c.yaml/x", 2, "cannot write c.yaml/x: Not a directory", files=C_YAML),
-    Trial("results on a full disk", "combine r -o /dev/full", 3, "cannot write /dev/full: No space left"),
-    Trial("an export on a full disk", "export json r -o /dev/full", 3, "cannot write /dev/full: No space left"),
+    Trial(
+        "results into a folder",
+        "maintain combine r -o folder",
+        2,
+        "write folder: Is a directory",
+        files={"folder/x": ""},
+    ),
+    Trial(
+        "results below a file",
+        "maintain combine r -o c.yaml/x",
+        2,
+        "cannot write c.yaml/x: Not a directory",
+        files=C_YAML,
+    ),
+    Trial("results on a full disk", "maintain combine r -o /dev/full", 3, "cannot write /dev/full: No space left"),
+    Trial("an export on a full disk", "case export json r -o /dev/full", 3, "cannot write /dev/full: No space left"),
 ]
 
 CASES = [
@@ -131,9 +151,9 @@ CASES = [
         r"x.yaml:1:8: \\ud800 is half of a character",
         CASE.replace("title: t", r'title: "\ud800"'),
     ),
-    Trial("a case without end", "validate /dev/zero", 2, "/dev/zero: no cases found"),
+    Trial("a case without end", "case validate /dev/zero", 2, "/dev/zero: no cases found"),
     invalid("a big case", "more than 2000000 bytes", b"#" * 2_000_001),
-    Trial("a case that exists", "new x.yaml", 2, "x.yaml exists", files={"x.yaml": CASE}),
+    Trial("a case that exists", "case new x.yaml", 2, "x.yaml exists", files={"x.yaml": CASE}),
     Trial("an unknown case", "explain nothing", 2, "'nothing' is neither a case of the suite nor a file"),
 ]
 
@@ -176,7 +196,7 @@ def test_it_ends_in_one_line_and_leaves_every_file(
     before = tree(folder)
     code, out, err = outcome(trial.command, capsys)
     said = [line for line in err.splitlines() if not re.fullmatch(r"\d+ cases?, .*|Try .*", line)]
-    shown = [*said, *(out.splitlines() if trial.command.startswith("validate") else ())]
+    shown = [*said, *(out.splitlines() if trial.command.startswith("case validate") else ())]
     assert (code, [line for line in shown if re.search(trial.told, line)]) == (trial.code, shown)
     assert len(shown) == 1
     assert "defect" not in err
@@ -188,7 +208,7 @@ def test_a_sparse_file_of_5_gb_is_not_read(folder: Path, capsys: pytest.CaptureF
     with (folder / "sparse").open("wb") as file:
         os.truncate(file.fileno(), 5 * 1000**3)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    code, _, err = outcome("combine sparse", capsys)
+    code, _, err = outcome("maintain combine sparse", capsys)
     assert (code, err.count("\n")) == (2, 1)
     assert "5,000,000,000 bytes" in err
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"
@@ -200,7 +220,13 @@ def test_rows_changed_under_a_kept_digest_are_named(folder: Path, capsys: pytest
     place, changed = next((at, line) for at, line in enumerate(lines, 1) if line.get("target") == "spark-4.3.0")
     changed["observation"]["steps"][0]["batches"][0]["rows"][0][-1] = 99
     write(folder / "r", lines)
-    for command in (f"gate r {PAIR}", "combine r", "combine r -o all", "diff r r", "report r"):
+    for command in (
+        f"gate r {PAIR}",
+        "maintain combine r",
+        "maintain combine r -o all",
+        "maintain diff r r",
+        "report r",
+    ):
         code, _, err = outcome(command, capsys)
         assert (code, (folder / "all").exists()) == (3, False)
         assert f"r: line {place} says that late/a on spark-4.3.0 has the status conforms, but its digest is not" in err
@@ -216,7 +242,7 @@ def without(case: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_a_case_that_is_missing_everywhere_is_noticed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder / "x", without("late/b", records(folder / "r")))
-    for command in ("combine x -o all", f"gate x {PAIR}", "export badge x"):
+    for command in ("maintain combine x -o all", f"gate x {PAIR}", "case export badge x"):
         code, _, err = outcome(command, capsys)
         assert (code, (folder / "all").exists()) == (3, False)
         assert "x: the cells are not those that the digest of the footer is about" in err
@@ -230,10 +256,10 @@ def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
     before = (folder / "a").read_bytes()
     with monkeypatch.context() as full:
         full.setattr("pathlib.Path.replace", _no_space)
-        code, _, err = outcome("combine a b -o a", capsys)
+        code, _, err = outcome("maintain combine a b -o a", capsys)
     assert (code, (folder / "a").read_bytes()) == (3, before)
     assert "cannot write a: No space left on device" in err
-    assert outcome("combine a b -o a", capsys)[0] == 0
+    assert outcome("maintain combine a b -o a", capsys)[0] == 0
     assert len((folder / "a").read_bytes()) > len(before)
     assert outcome("gate a --from 3.5 --to 4.3", capsys)[0] == 0
 
@@ -267,8 +293,9 @@ def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.Cap
                 line["findings"] = line["findings"][:1]
                 line["findings"][0]["place"]["name"] = hostile
     (folder / "h").write_text(forged(lines))
-    commands = ("combine h", "gate h --from 3.5.9 --to 4.3.0", "diff h h", "export junit h", "export summary h",
-                "gate h --from 3.5.9 --to 4.3.0 --json", "export summary h --from 3.5.9 --to 4.3.0", "export json h --cases c")  # fmt: skip
+    commands = ("maintain combine h", "gate h --from 3.5.9 --to 4.3.0", "maintain diff h h", "case export junit h",
+                "case export summary h", "gate h --from 3.5.9 --to 4.3.0 --json",
+                "case export summary h --from 3.5.9 --to 4.3.0", "case export json h --cases c")  # fmt: skip
     (folder / "c").mkdir()
     (folder / "c" / "a.yaml").write_text(CASE)
     for command in commands:
@@ -280,13 +307,13 @@ def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.Cap
     # Rich itself drops the bell and the carriage return.
     assert (
         r"note: \x1b]0;owned\u202e::error::a\n::error::b\n\n\n## heading\n#\#[error]c\x9b"
-        in outcome("combine h", capsys)[1]
+        in outcome("maintain combine h", capsys)[1]
     )
     # No blank line ends the block of HTML that holds the notes, so nothing in it is a heading.
-    summary = outcome("export summary h", capsys)[1]
+    summary = outcome("case export summary h", capsys)[1]
     for block in re.findall(r"<details>.*?</details>", summary, re.DOTALL):
         assert "\n\n" not in block
-    annotations = outcome("export annotations h", capsys)[1]
+    annotations = outcome("case export annotations h", capsys)[1]
     assert all(
         line.startswith(("::error file=", "::notice file=", "::warning file=")) for line in annotations.splitlines()
     )

@@ -1,4 +1,4 @@
-"""``conformance explain`` and ``conformance validate --model`` as they are called."""
+"""``conformance explain`` and ``conformance case validate --model`` as they are called."""
 
 from __future__ import annotations
 

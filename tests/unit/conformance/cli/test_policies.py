@@ -1,4 +1,4 @@
-"""``conformance policies`` as it is called, and every command and case in its documentation."""
+"""``conformance maintain policies`` as it is called, and every command and case in its documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRONG = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    return answer_of(capsys, "policies", *arguments)
+    return answer_of(capsys, "maintain", "policies", *arguments)
 
 
 def lines(out: str) -> list[list[str]]:
@@ -156,10 +156,10 @@ def test_every_policy_names_its_source(capsys: pytest.CaptureFixture[str]) -> No
     assert all(all(one["parameters"].values()) for one in found)
 
 
-@pytest.mark.parametrize("command", re.findall(r"^conformance policies.*$", PAGE, re.MULTILINE))
+@pytest.mark.parametrize("command", re.findall(r"^conformance maintain policies.*$", PAGE, re.MULTILINE))
 def test_a_command_of_the_documentation(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    program, name, *arguments = shlex.split(command)
-    assert (program, name) == ("conformance", "policies")
+    program, group, name, *arguments = shlex.split(command)
+    assert (program, group, name) == ("conformance", "maintain", "policies")
     assert run(capsys, *arguments)[0] == 0
 
 

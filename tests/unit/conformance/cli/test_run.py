@@ -82,9 +82,9 @@ def test_shards_together_are_the_whole(here):
     here.run("--shard", "1/3", "--output", "1.jsonl")
     here.run("--shard", "2/3", "--output", "2.jsonl")
     here.run("--shard", "3/3", "--output", "3.jsonl")
-    done = CliRunner().invoke(app, ["combine", "1.jsonl", "2.jsonl", "3.jsonl"])
+    done = CliRunner().invoke(app, ["maintain", "combine", "1.jsonl", "2.jsonl", "3.jsonl"])
     assert "2 cases × 1 version" in done.output
-    refused = CliRunner().invoke(app, ["combine", "1.jsonl", "3.jsonl"])
+    refused = CliRunner().invoke(app, ["maintain", "combine", "1.jsonl", "3.jsonl"])
     assert "of the 3 shards of spark-3.5.9, these are missing: 2/3" in refused.output
 
 
@@ -184,7 +184,7 @@ def test_a_column_has_the_name_its_user_gives_it(here):
     (target,) = Results.read(here.folder / "ours.jsonl").header.targets
     assert target.name == target.title == "Databricks 17.3"
     assert (target.spark, target.apache) == ("3.5.9", False)
-    compared = CliRunner().invoke(app, ["diff", "apache.jsonl", "ours.jsonl"])
+    compared = CliRunner().invoke(app, ["maintain", "diff", "apache.jsonl", "ours.jsonl"])
     assert "2 cells compared: 2 the same, 0 different" in compared.output
     gated = CliRunner().invoke(
         app, ["gate", "apache.jsonl", "ours.jsonl", "--from", "3.5.9", "--to", "Databricks 17.3", "--cases", "cases"]

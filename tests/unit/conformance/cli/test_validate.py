@@ -1,4 +1,4 @@
-"""``conformance validate`` as it is called."""
+"""``conformance case validate`` as it is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    return answer_of(capsys, "validate", *arguments)
+    return answer_of(capsys, "case", "validate", *arguments)
 
 
 def test_nothing_wrong(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,7 @@ def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> Non
     (folder / "bad.yaml").write_text("title: [\n")
     source = str(Path(__file__).parents[4])
     done = subprocess.run(
-        [sys.executable, "-m", "conformance.cli.main", "validate", "mine"],
+        [sys.executable, "-m", "conformance.cli.main", "case", "validate", "mine"],
         capture_output=True,
         text=True,
         check=False,

@@ -26,7 +26,7 @@ def stopped(files):
         file.write("the other half")
 
 combine.Results.read_all = stopped
-main(["combine", "results.jsonl"])
+main(["maintain", "combine", "results.jsonl"])
 """
 STOPPED_RUN = """
 import os, sys, tempfile
@@ -48,7 +48,7 @@ class Field:
         os.kill(os.getpid(), int(sys.argv[1]))
 
 combine.Results.read_all = lambda files: type("Row", (), {"field": Field()})
-main(["combine", "results.jsonl"])
+main(["maintain", "combine", "results.jsonl"])
 """
 SWALLOWED = """
 import os, sys, time

@@ -227,7 +227,7 @@ def test_an_interrupted_campaign_keeps_what_was_becoming_smaller():
 
 def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path, changes):
     found = next(one for one in changes if "late_watermark" in dict(one.difference.rules))
-    file = written_into(tmp_path / "found", found, "conformance fuzz --seed 3")
+    file = written_into(tmp_path / "found", found, "conformance maintain fuzz --seed 3")
     text = file.read_text()
     case = read_case(file, file.stem)
     assert ID.fullmatch(file.stem)
@@ -236,7 +236,7 @@ def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path, change
         assert verdict_on(case, predict(case, version)).status in AS_THE_CASE_SAYS
     assert case.differs_on(V334).link == "SPARK-40925"
     assert "Explained by the rule late_watermark (SPARK-40925)" in text
-    assert "Find again: conformance fuzz --seed 3" in text
+    assert "Find again: conformance maintain fuzz --seed 3" in text
     assert written_into(tmp_path / "found", found, "x").stem == f"{file.stem}-2"
 
 

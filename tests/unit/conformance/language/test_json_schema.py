@@ -72,7 +72,7 @@ NOT_SEEN = """
     values views-of-sql
 """
 BEYOND_A_SCHEMA = {*NOT_SEEN.split()}
-"""What only `conformance validate` knows: how parts of a case fit each other, and what cannot be seen in plain values."""
+"""What only `conformance case validate` knows: how parts of a case fit each other, and what cannot be seen in plain values."""
 
 INVALID = {path.stem: path for path in sorted((HERE / "invalid").glob("*.yaml"))}
 

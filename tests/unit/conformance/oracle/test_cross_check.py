@@ -1,7 +1,7 @@
 """The model and the cases agree, and most cases are predicted.
 
 By default every case on the newest release of the oldest and the newest line, and on one of the lines between them; in a full run
-every case on every release, as `conformance validate --model` also checks, which tests/engine/test_docs.py types.
+every case on every release, as `conformance case validate --model` also checks, which tests/engine/test_docs.py types.
 """
 
 import pytest

@@ -165,7 +165,9 @@ def nothing_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_it_says_how_to_fill_it_in(nothing_expected):
     found = nothing_expected()
     assert found.status == "broken"
-    assert found.notes[0] == ("the case expects nothing yet: `conformance record mine.yaml` fills in what Spark does")
+    assert found.notes[0] == (
+        "the case expects nothing yet: `conformance case record mine.yaml` fills in what Spark does"
+    )
     # What came out is shown.
     assert "12:10" in found.describe()
 

@@ -332,7 +332,7 @@ class Watching:
 
 
 def request(tmp_path, *paths, **more):
-    return CrashRequest(tmp_path / "crashes.jsonl", "conformance crash", paths, spark=["3.5.9"], **more)
+    return CrashRequest(tmp_path / "crashes.jsonl", "conformance maintain crash", paths, spark=["3.5.9"], **more)
 
 
 def plan(tmp_path, *cases, **more):
@@ -440,7 +440,7 @@ def test_engines_reach_a_broker_if_a_case_reads_a_topic(tmp_path, monkeypatch, s
 def test_a_version_that_does_not_support_the_case_is_left_out(tmp_path):
     session = CASES / "session-windows" / "rows-within-the-gap-share-a-session.yaml"
     with pytest.raises(OptionsClash, match="no case is left"):
-        plan_crashes(CrashRequest(tmp_path / "crashes.jsonl", "conformance crash", [session], spark=["3.1.3"]))
+        plan_crashes(CrashRequest(tmp_path / "crashes.jsonl", "conformance maintain crash", [session], spark=["3.1.3"]))
 
 
 def test_engines_operate_on_files_as_those_of_users():

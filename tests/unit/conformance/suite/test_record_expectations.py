@@ -1,4 +1,4 @@
-"""``conformance new`` and ``conformance record``: from nothing to a case that says what a real Spark does."""
+"""``conformance case new`` and ``conformance case record``: from nothing to a case that says what a real Spark does."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class TestRecord:
 
     def test_from_results_that_there_are(self, bare: Path, monkeypatch, capsys) -> None:
         monkeypatch.chdir(bare.parents[2])
-        arguments = ("record", str(bare), "--spark", "4.3", "--results", str(SAMPLE / "results.jsonl"))
+        arguments = ("case", "record", str(bare), "--spark", "4.3", "--results", str(SAMPLE / "results.jsonl"))
         assert exit_code_of(*arguments) == 0
         assert "strength: observed" in bare.read_text()
         assert exit_code_of(*arguments) == 2
@@ -126,7 +126,7 @@ class TestRecord:
         other = RESULTS.header.model_copy(update={"cases": ("x",), "targets": RESULTS.header.targets[:1]})
         with ResultsWriter(tmp_path / "r", other) as writer:
             writer.write(RESULTS.cells[0].model_copy(update={"case": "x", "target": other.targets[0].name}))
-        assert exit_code_of("record", str(bare), "--spark", "3.3", "--results", str(tmp_path / "r")) == 3
+        assert exit_code_of("case", "record", str(bare), "--spark", "3.3", "--results", str(tmp_path / "r")) == 3
         assert bare.read_text() == BARE
         assert "nothing was recorded" in capsys.readouterr().err
 
@@ -135,18 +135,18 @@ class TestNew:
     @pytest.mark.parametrize("kind", get_args(NewCaseKind))
     def test_each_is_a_valid_case(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "mine" / "case.yaml"
-        assert exit_code_of("new", str(path), "--kind", kind) == 0
+        assert exit_code_of("case", "new", str(path), "--kind", kind) == 0
         loaded = discovery.load([path])
         assert loaded.problems == ()
         assert all(step.expect is None for step in loaded.cases[0].steps)
 
     def test_nothing_is_written_over(self, bare: Path, capsys) -> None:
-        assert exit_code_of("new", str(bare)) == 2
+        assert exit_code_of("case", "new", str(bare)) == 2
         assert bare.read_text() == BARE
         assert "exists: choose another name" in capsys.readouterr().err
 
     def test_it_is_a_yaml_file(self, tmp_path: Path) -> None:
-        assert exit_code_of("new", str(tmp_path / "case.txt")) == 2
+        assert exit_code_of("case", "new", str(tmp_path / "case.txt")) == 2
 
     def test_a_case_on_a_function_has_its_streams(self, tmp_path: Path, monkeypatch) -> None:
         (tmp_path / "src" / "acme").mkdir(parents=True)
@@ -158,7 +158,7 @@ class TestNew:
         )
         monkeypatch.chdir(tmp_path)
         path = tmp_path / "cases" / "job.yaml"
-        assert exit_code_of("new", str(path), "--call", "acme.jobs:build") == 0
+        assert exit_code_of("case", "new", str(path), "--call", "acme.jobs:build") == 0
         loaded = discovery.load([path])
         assert loaded.problems == ()
         (case,) = loaded.cases
@@ -170,12 +170,15 @@ class TestNew:
         assert json.loads(schema.read_text())["$id"] == ADDRESS
         # The schema that is there stays: it may be the team's.
         schema.write_text("{}")
-        assert exit_code_of("new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src") == 0
+        assert (
+            exit_code_of("case", "new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src")
+            == 0
+        )
         assert schema.read_text() == "{}"
 
     def test_editors_find_the_schema_of_every_new_case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def modeline(path: Path, *more: str) -> str:
-            assert exit_code_of("new", str(path), *more) == 0
+            assert exit_code_of("case", "new", str(path), *more) == 0
             return path.read_text().splitlines()[0]
 
         monkeypatch.chdir(tmp_path)
@@ -203,13 +206,13 @@ class TestNew:
         (tmp_path / "jobs.py").write_text("def build(spark, orders): ...\ndef alone(spark): ...\n")
         (tmp_path / "broken.py").write_text("def build(:\n")
         monkeypatch.chdir(tmp_path)
-        assert exit_code_of("new", "case.yaml", "--call", call) == 2
+        assert exit_code_of("case", "new", "case.yaml", "--call", call) == 2
         assert said in capsys.readouterr().err
         assert not (tmp_path / "case.yaml").exists()
 
 
 def test_the_schema_is_the_published_one(capsys) -> None:
-    assert exit_code_of("schema") == 0
+    assert exit_code_of("case", "schema") == 0
     assert capsys.readouterr().out == (discovery.shipped() / "schema.json").read_text(encoding="utf-8")
 
 

@@ -286,7 +286,7 @@ def test_no_total_counts_it(make: Make, apache: Results) -> None:
 
 def test_the_command_checks_a_submission(make: Make) -> None:
     """Against the suite as it is: these two cases are not of it."""
-    done = CliRunner().invoke(app, ["columns", str(make())])
+    done = CliRunner().invoke(app, ["maintain", "columns", str(make())])
     assert done.exit_code == 2
     assert "acme.yaml: the results are of another suite than this one (2 cases of it changed or went" in done.output
     assert "of the suite did not run" in done.output
@@ -304,7 +304,7 @@ def test_the_published_columns_are_ones_that_may_be_published() -> None:
         assert found.release is not None
         assert found.otherwise == ()
         assert bool(found.refused) == column.name.startswith("sail")
-    done = CliRunner().invoke(app, ["columns"])
+    done = CliRunner().invoke(app, ["maintain", "columns"])
     assert done.exit_code == 0
     assert "compared with Apache's 3.5.9, none different" in done.output
     assert "of the suite newer than this run" in done.output

@@ -95,7 +95,7 @@ def test_nothing_compared_is_no_equality(tmp_path, run, status):
         cells[1] = cells[1].model_copy(update={"case_digest": "1" * 64})
     for name, one in zip("ab", cells, strict=True):
         write(tmp_path / name, [one], cases=("late/a",))
-    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    code, said = run("maintain", "diff", tmp_path / "a", tmp_path / "b")
     assert (code, said.splitlines()[-1]) == (3, "nothing compared: no cell of the same case has an answer")
 
 
@@ -128,7 +128,7 @@ def test_a_case_that_was_changed_is_not_compared(tmp_path):
 def test_what_only_one_has_is_counted(tmp_path, run):
     write(tmp_path / "a", [cell(case, SPARK) for case in CASES])
     write(tmp_path / "b", [cell("late/a", SPARK)], cases=("late/a",))
-    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    code, said = run("maintain", "diff", tmp_path / "a", tmp_path / "b")
     assert code == 0
     assert f"1 cell only in {tmp_path / 'a'}" in said
     assert "1 cells compared" not in said
@@ -147,7 +147,7 @@ def test_nothing_in_common(tmp_path):
 def test_diff_for_a_program(tmp_path, run):
     write(tmp_path / "a", [cell(case, SPARK) for case in CASES])
     write(tmp_path / "b", [cell("late/a", SPARK), cell("late/b", SPARK, "violates")])
-    code, said = run("diff", tmp_path / "a", tmp_path / "b", "--json")
+    code, said = run("maintain", "diff", tmp_path / "a", tmp_path / "b", "--json")
     assert code == 1
     told = json.loads(said)
     assert told["compared"] == 2
@@ -168,14 +168,14 @@ def test_a_missing_metric_is_not_a_difference(tmp_path, run):
     assert one.behaviour != other.behaviour
     write(tmp_path / "a", [one], cases=("late/a",))
     write(tmp_path / "b", [other], cases=("late/a",))
-    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    code, said = run("maintain", "diff", tmp_path / "a", tmp_path / "b")
     assert (code, said.splitlines()[-1]) == (0, "1 cell compared: 1 the same, 0 different")
 
 
 def test_combine_makes_one_matrix_and_one_file(tmp_path, run):
     write(tmp_path / "a", [cell("late/a", SPARK)], cases=("late/a",))
     write(tmp_path / "b", [cell("late/a", "spark-4.0.5")], cases=("late/a",), targets=("spark-4.0.5",))
-    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "all")
+    code, said = run("maintain", "combine", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "all")
     assert code == 0, said
     assert "1 case × 2 versions: 2 conform; 0 violate" in said
     assert [target.name for target in Results.read(tmp_path / "all").header.targets] == [SPARK, "spark-4.0.5"]
@@ -183,4 +183,4 @@ def test_combine_makes_one_matrix_and_one_file(tmp_path, run):
 
 def test_combine_exits_as_a_run_does(tmp_path, run):
     write(tmp_path / "a", [cell("late/a", SPARK, "violates")], cases=("late/a",))
-    assert run("combine", tmp_path / "a")[0] == 1
+    assert run("maintain", "combine", tmp_path / "a")[0] == 1

@@ -21,7 +21,7 @@ def test_an_export_is_what_is_printed_and_replaces_an_earlier_one_and_nothing_el
     output, of = tmp_path / "new" / "exported", CASE if format in ("script", "streamtest") else str(RESULTS)
 
     def export(*options: str) -> Result:
-        return CliRunner().invoke(app, ["export", format, of, *options])
+        return CliRunner().invoke(app, ["case", "export", format, of, *options])
 
     first = export()
     assert (first.exit_code, first.stdout_bytes != b"") == (0, True)

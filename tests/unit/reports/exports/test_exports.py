@@ -212,7 +212,7 @@ def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.jsonl").write_text("")
     with pytest.raises(SystemExit) as stopped:
-        main(["export", "junit", "results.jsonl", "--output", "junit.xml"])
+        main(["case", "export", "junit", "results.jsonl", "--output", "junit.xml"])
     assert stopped.value.code == 3
     assert "the file is empty" in capsys.readouterr().err
     assert not Path("junit.xml").exists()
@@ -231,7 +231,7 @@ def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
 
 def exit_code(*arguments: str) -> object:
     with pytest.raises(SystemExit) as stopped:
-        main(["export", *arguments])
+        main(["case", "export", *arguments])
     return stopped.value.code
 
 

@@ -47,7 +47,7 @@ def test_a_type_without_literals_is_named() -> None:
 
 
 def test_each_step_is_an_arrival_and_a_check() -> None:
-    done = CliRunner().invoke(app, ["export", "streamtest", "late-drops/window-still-open"])
+    done = CliRunner().invoke(app, ["case", "export", "streamtest", "late-drops/window-still-open"])
     assert done.exit_code == 0, done.output
     assert "class WindowStillOpenSuite extends StreamTest {" in done.output
     actions = re.findall(r"^ {8}(AddData|CheckNewAnswerRows|watermark|state)\(", done.output, re.MULTILINE)
@@ -56,7 +56,7 @@ def test_each_step_is_an_arrival_and_a_check() -> None:
 
 
 def test_of_several_streams_all_rows_arrive_at_once() -> None:
-    done = CliRunner().invoke(app, ["export", "streamtest", "several-watermarks/lowest-watermark-counts"])
+    done = CliRunner().invoke(app, ["case", "export", "streamtest", "several-watermarks/lowest-watermark-counts"])
     assert "StreamProgressLockedActions(Seq(" in done.output
 
 
@@ -85,6 +85,6 @@ def test_what_a_stream_test_cannot_do_has_no_suite(changed: dict[str, object]) -
 def test_the_command_says_why_there_is_none() -> None:
     killing = next(one for one in discovery.load().cases if one.id.endswith("killed-while-it-runs-counts-no-row-twice"))
     assert isinstance(killing, Case)
-    done = CliRunner().invoke(app, ["export", "streamtest", killing.id])
+    done = CliRunner().invoke(app, ["case", "export", "streamtest", killing.id])
     assert done.exit_code == 2
     assert "cannot be a StreamTest of rows in memory" in done.output

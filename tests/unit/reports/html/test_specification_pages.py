@@ -57,7 +57,7 @@ def links_of(name):
 def written(tmp_path_factory):
     """The folder that the command has written, with links to a report."""
     folder = tmp_path_factory.mktemp("specification")
-    done = CliRunner().invoke(app, ["specification", "-o", str(folder), "--report", "../report"])
+    done = CliRunner().invoke(app, ["maintain", "specification", "-o", str(folder), "--report", "../report"])
     assert (done.exit_code, done.stdout) == (0, f"{folder / ONE_PAGE}\n")
     return folder
 

@@ -162,14 +162,14 @@ def test_every_command_takes_them(tmp_path: Path) -> None:
         assert found.exit_code == 0, found.output
         return found.output
 
-    done("combine", one, other, "-o", both)
+    done("maintain", "combine", one, other, "-o", both)
     assert both.read_bytes().startswith(b"\xfd7zXZ\x00")
     assert Results.read(both).cells == Results.read_all([one, other]).cells
     assert "no change" in done("gate", both, "--from", "3.5.9", "--to", "4.3.0")
-    done("diff", both, both)
+    done("maintain", "diff", both, both)
     done("report", both, "-o", tmp_path / "site")
     assert (tmp_path / "site" / "index.html").is_file()
-    assert "<testsuites" in done("export", "junit", both)
+    assert "<testsuites" in done("case", "export", "junit", both)
 
 
 def test_the_published_results_are_compressed() -> None:

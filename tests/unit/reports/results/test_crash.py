@@ -8,7 +8,7 @@ from conformance.core.observation import ErrorSeen
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from reports.results.crash import CRASH_RECORDS, CrashHeader, CrashRecord, CrashRecords
 
-HEADER = CrashHeader(command="conformance crash a.yaml")
+HEADER = CrashHeader(command="conformance maintain crash a.yaml")
 
 
 def record(outcome="resumed", error="", why="", fault="killed", case="late-drops/a"):

@@ -86,7 +86,7 @@ COMBINED_WITH_LITTLE_ROOM = """
 import resource, sys
 from conformance.cli.main import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-main(["combine", sys.argv[1], "-o", "/dev/null"])
+main(["maintain", "combine", sys.argv[1], "-o", "/dev/null"])
 """
 
 
@@ -107,6 +107,6 @@ def test_combine_shows_the_runs_of_flaky_cells_of_a_file_that_it_replaces(tmp_pa
     path = tmp_path / "r"
     with ResultsWriter(path, header(("late/a",), ("spark-4.3.0",))) as writer:
         writer.write(flaky("late/a"))
-    found: Result = CliRunner().invoke(app, ["combine", str(path), "-o", str(path)])
+    found: Result = CliRunner().invoke(app, ["maintain", "combine", str(path), "-o", str(path)])
     assert "run 2: violates" in found.output
     assert Results.read(path).cells == (flaky("late/a"),)
