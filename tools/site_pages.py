@@ -185,7 +185,7 @@ def commands_page() -> str:
 
     parts = ["# Commands\n\nWhat `conformance COMMAND --help` prints.\n"]
     for name in COMMANDS:
-        parts.append(f"## conformance {name}\n\n```text\n{help_of(name)}\n```\n")
+        parts.append(f"## conformance {name}\n\n```text\n{help_of(*name.split())}\n```\n")
     return "\n".join(parts)
 
 

@@ -124,7 +124,7 @@ def test_a_secret_reaches_the_engine_and_nobody_else(wrong_run, folder):
     assert any("java" in arguments for arguments in wrong_run.arguments)
     assert any(SECRET in variable for variable in wrong_run.variables)
     assert not [arguments for arguments in wrong_run.arguments if SECRET in arguments]
-    for command in ("report wrong.jsonl", "export json wrong.jsonl -o everything.json"):
+    for command in ("report wrong.jsonl", "case export json wrong.jsonl -o everything.json"):
         done = conformance(folder, *command.split(), "--cases", "wrong/cases")
         assert done.returncode == 0, done.stdout + done.stderr
         assert SECRET not in done.stdout + done.stderr

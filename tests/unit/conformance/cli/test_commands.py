@@ -199,7 +199,9 @@ def test_the_contract_that_keeps_commands_apart_names_all_of_them():
 def advised():
     """Each command line that a message, a comment or a page writes: where, and its words."""
     root = Path(__file__).parents[4]
-    files = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.splitlines()
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     for name in files:
         # The text of a case stays as it was when its published results were written.
         if name.endswith((".py", ".md", ".yml", ".yaml", ".txt", "Dockerfile")) and not re.match("cases/.*/", name):

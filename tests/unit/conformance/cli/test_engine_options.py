@@ -42,7 +42,7 @@ def test_the_option_says_where_they_are_instead(project):
         folders(Code(allow_code=True, code=[project / "sources"]))
 
 
-@pytest.mark.parametrize("command", ["run", "record", "upgrade"])
+@pytest.mark.parametrize("command", ["run", "case record", "upgrade"])
 def test_every_command_that_runs_cases_has_them(command):
     options = {option for parameter in commands.load(command).params for option in parameter.opts}
     assert {"--allow-code", "--code", "--requirements", "--package", "--conf", "--properties-file"} <= options

@@ -165,7 +165,7 @@ def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
 def test_without_hypothesis_it_says_what_to_install():
     program = (
         "import sys; sys.modules['hypothesis'] = None\n"
-        "from conformance.cli.main import main\nmain(['fuzz', '--model', '--time', '1s'])"
+        "from conformance.cli.main import main\nmain(['maintain', 'fuzz', '--model', '--time', '1s'])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 3

@@ -144,7 +144,7 @@ steps:
 
 def test_a_wrong_expectation_is_found_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "wrong.yaml").write_text(WRONG)
-    code, out, err = run(capsys, "validate", "--spark", ">=2.4", str(tmp_path))
+    code, out, err = run(capsys, "case", "validate", "--spark", ">=2.4", str(tmp_path))
     assert code == 1
     assert "✗ wrong: the model disagrees on 2.4.8 – 4.3.0" in out
     assert "watermark: expected 12:25, observed 12:20" in out
@@ -152,7 +152,7 @@ def test_a_wrong_expectation_is_found_without_spark(tmp_path: Path, capsys: pyte
     assert "1 disagreement" in err
     assert out.count("watermark: expected 12:25") == 1
     (tmp_path / "wrong.yaml").write_text(WRONG.replace("12:25", "12:20"))
-    code, out, err = run(capsys, "validate", "--model", str(tmp_path))
+    code, out, err = run(capsys, "case", "validate", "--model", str(tmp_path))
     assert (code, "no disagreement" in err) == (0, True)
 
 
@@ -170,9 +170,9 @@ def test_the_maintained_lines_are_judged_or_those_that_are_named_and_the_answer_
 ) -> None:
     monkeypatch.setattr(validate, "date", Mock(today=lambda: day))
     (tmp_path / "right.yaml").write_text(WRONG.replace("12:25", "12:20"))
-    code, _, err = run(capsys, "validate", *options, str(tmp_path))
+    code, _, err = run(capsys, "case", "validate", *options, str(tmp_path))
     assert (code, f" on {judged}: " in " ".join(err.split())) == (0, True)
-    _, out, _ = run(capsys, "validate", *options, "--json", str(tmp_path))
+    _, out, _ = run(capsys, "case", "validate", *options, "--json", str(tmp_path))
     assert json.loads(out)["model"]["versions"] == judged.split(", ")
 
 
@@ -181,7 +181,7 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
 ) -> None:
     text = (shipped() / f"{CHANGED}.yaml").read_text(encoding="utf-8")
     (tmp_path / "x.yaml").write_text(text.partition("differs:")[0])
-    code, out, _ = run(capsys, "validate", "--spark", ">=2.4", "--json", str(tmp_path))
+    code, out, _ = run(capsys, "case", "validate", "--spark", ">=2.4", "--json", str(tmp_path))
     disagreements = json.loads(out)["model"]["disagreements"]
     assert code == 1
     lines = {version.rpartition(".")[0] for one in disagreements for version in one["spark"]}

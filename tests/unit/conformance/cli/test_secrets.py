@@ -34,7 +34,7 @@ def test_neither_results_nor_pages_nor_exports_nor_the_terminal_have_it(
         f"--conf=spark.ssl.keyPassword={SECRET} and more", "--storage", f"s3a://user:{SECRET}@bucket/x",
     )  # fmt: skip
     assert code == 0, said
-    for command in ("report", "export json", "export junit", "combine"):
+    for command in ("report", "case export json", "case export junit", "maintain combine"):
         more_cases = ["--cases", cases] if "json" in command else []
         code, more = outcome(monkeypatch, capsys, *command.split(), "results.jsonl", *more_cases)
         assert code == 0, more
@@ -52,7 +52,7 @@ def test_results_of_others_show_no_secret_either(
     assert outcome(monkeypatch, capsys, "run", cases, "--spark", "model")[0] == 0
     text = Path("results.jsonl").read_text()
     Path("results.jsonl").write_text(text.replace("--spark model", f"--storage s3a://u:{SECRET}@b/x", 1))
-    code, said = outcome(monkeypatch, capsys, "export", "json", "results.jsonl", "--cases", cases)
+    code, said = outcome(monkeypatch, capsys, "case", "export", "json", "results.jsonl", "--cases", cases)
     assert (code, SECRET in said, "s3a://…@b/x" in said) == (0, False, True)
 
 

@@ -57,7 +57,7 @@ def test_a_reader_that_leaves_does_not_change_the_exit_code(tmp_path: Path, chan
     written(tmp_path / "r", statuses={("late/a", "spark-4.3.0"): "violates"} if changed else None)
     reading, writing = os.pipe()
     os.close(reading)
-    combine = [*RUN, "combine", str(tmp_path / "r")]
+    combine = [*RUN, "maintain", "combine", str(tmp_path / "r")]
     done = subprocess.run(combine, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (int(changed), "")
@@ -67,12 +67,18 @@ def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
     written(tmp_path / "r")
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*RUN, "combine", str(tmp_path / "r")], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*RUN, "maintain", "combine", str(tmp_path / "r")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert (done.returncode, done.stderr) == (3, "conformance: No space left on device\n")
 
 
-@pytest.mark.parametrize(("command", "code"), [("combine r", 3), ("combine nothing", 2), ("--debug combine r", 3)])
+@pytest.mark.parametrize(
+    ("command", "code"), [("maintain combine r", 3), ("maintain combine nothing", 2), ("--debug maintain combine r", 3)]
+)
 def test_a_full_disk_behind_both_streams_leaves_the_exit_code(command: str, code: int, tmp_path: Path) -> None:
     written(tmp_path / "r")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
@@ -84,7 +90,11 @@ def test_a_full_disk_behind_both_streams_leaves_the_exit_code(command: str, code
 
 @pytest.mark.parametrize(
     ("closed", "command", "code"),
-    [(">&-", "combine r", 0), ("<&- >&- 2>&-", "combine r -o again", 0), ("2>&-", "combine nothing", 2)],
+    [
+        (">&-", "maintain combine r", 0),
+        ("<&- >&- 2>&-", "maintain combine r -o again", 0),
+        ("2>&-", "maintain combine nothing", 2),
+    ],
 )
 def test_a_closed_stream_does_not_change_the_exit_code(closed: str, command: str, code: int, tmp_path: Path) -> None:
     written(tmp_path / "r")
@@ -102,7 +112,7 @@ def test_a_closed_stream_does_not_change_the_exit_code(closed: str, command: str
 def test_an_ascii_terminal_without_a_width(tmp_path: Path) -> None:
     written(tmp_path / "r")
     environ = {**os.environ, "COLUMNS": "0", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
-    command = [*RUN, "combine", str(tmp_path / "r")]
+    command = [*RUN, "maintain", "combine", str(tmp_path / "r")]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"\u25cf conforms 4" in done.stdout
@@ -120,7 +130,7 @@ def test_a_defect_is_one_line_and_its_place_is_shown_with_debug(
 
     monkeypatch.setattr("conformance.cli.combine.show", broken)
     with pytest.raises(SystemExit) as stopped:
-        main([*(["--debug"] if debug else []), "combine", str(tmp_path / "r")])
+        main([*(["--debug"] if debug else []), "maintain", "combine", str(tmp_path / "r")])
     said = capsys.readouterr().err
     assert stopped.value.code == 3
     assert said.splitlines()[-1].startswith("conformance: a defect of this program: KeyError: 'a\\n::error::b'; `conf")

@@ -380,7 +380,7 @@ class TestAFullDisk:
 )
 @pytest.mark.parametrize(
     "command",
-    ["report r", "report r --single-file", "report r --from 3.5.9 --to 4.3.0", "specification r"],
+    ["report r", "report r --single-file", "report r --from 3.5.9 --to 4.3.0", "maintain specification r"],
 )
 def test_what_is_no_folder_is_named(
     command: str,
