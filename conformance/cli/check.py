@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -106,7 +107,8 @@ def check(
     output_mode: job_options.OutputMode = None,
     run_sinks: bool = flag(
         "--run-sinks",
-        "Also call the functions of foreachBatch and foreach of a program, in every run: what they write is really written.",
+        "Also call the functions of foreachBatch and foreach of a program, in every run, one run after another: what they write is really "
+        "written.",
         job_options.JOB,
     ),
     watermark: job_options.Watermarks = None,
@@ -150,6 +152,8 @@ def check(
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     before, after, where = sides.placed(before, after, where)
+    if run_sinks:
+        where = replace(where, concurrency=where.concurrency.one_by_one())
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")

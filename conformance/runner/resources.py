@@ -75,6 +75,10 @@ class Concurrency:
             conf=store.conf if store else {},
         )
 
+    def one_by_one(self) -> Concurrency:
+        """Let the runs follow each other, because what they write outside the trial may be one table, one file."""
+        return replace(self, jobs=1, side_by_side=1)
+
 
 @contextmanager
 def working_folder(work: Path | None = None, storage: Storage | None = None) -> Iterator[Path]:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from conformance.cli import check
 from conformance.cli.main import app
+from conformance.core.errors import WrongUsage
+from conformance.runner.resources import EngineUse
 
 RIGHT = ["jobs:build", "--from", "3.5", "--to", "4.1", "--sample", "orders=orders.jsonl"]
 
@@ -80,3 +83,23 @@ def test_a_case_of_the_user_is_refused_before_an_engine_starts() -> None:
     assert answer.exit_code == 2
     assert answer.stderr.startswith("conformance: mine/jobs.build.yaml exists and is not what `check` wrote there")
     assert [*mine.parent.iterdir()] == [mine]
+
+
+@pytest.mark.parametrize("options", [[], ["--jobs", "2"]])
+def test_what_functions_of_a_sink_write_is_written_by_one_run_after_another(
+    options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two versions that write one table at the same time fail, or see each other's rows."""
+    asked: list[EngineUse] = []
+
+    def queries(named: object, target: object, where: EngineUse, *_: object, **__: object) -> None:
+        asked.append(where)
+        raise WrongUsage("enough")
+
+    monkeypatch.setattr(check, "queries", queries)
+    Path("job.py").touch()
+    for more in ((), ("--run-sinks",)):
+        CliRunner().invoke(app, ["check", "job.py", *RIGHT[1:], *options, *more])
+    side_by_side, one_by_one = (use.concurrency.limits(2) for use in asked)
+    assert (one_by_one.jobs, one_by_one.side_by_side, one_by_one.most_side_by_side) == (1, 1, 1)
+    assert side_by_side.jobs * side_by_side.most_side_by_side > 1
