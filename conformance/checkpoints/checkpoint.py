@@ -437,6 +437,13 @@ def copy_detached(
         target.write_bytes(content)
 
 
+def pinned_settings(checkpoint: Checkpoint, trusted: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a checkpoint pins, without values that Spark does not accept; see `copy_detached` for ``trusted`` and errors."""
+    if checkpoint.planned is not None:
+        _check_classes(PurePosixPath("offsets", str(checkpoint.planned.batch)), checkpoint.settings, trusted)
+    return {key: value for key, value in checkpoint.settings.items() if re.fullmatch(_VALUES.get(key, ".*"), value)}
+
+
 def _check_classes(path: PurePosixPath, settings: Mapping[str, str], trusted: Mapping[str, str]) -> None:
     """Refuse an entry of the offset log that names a class: Spark loads it, whatever it is, when it resumes."""
     for key, known in CLASSES.items():

@@ -25,6 +25,7 @@ from conformance.own_job import job_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
 from conformance.own_job.many_rows import MOST_IN_A_CASE
+from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.sample import ArrivalOrder, Sample
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
@@ -105,6 +106,12 @@ def check(
         job_options.INPUT,
     ),
     output_mode: job_options.OutputMode = None,
+    checkpoint: str | None = option(
+        None,
+        "The query's checkpointLocation: run with the settings that it pins, and resume a copy of it on the later version.",
+        "DIR",
+        job_options.INPUT,
+    ),
     run_sinks: bool = flag(
         "--run-sinks",
         "Also call the functions of foreachBatch and foreach of a program, in every run, one run after another: what they write is really "
@@ -154,12 +161,26 @@ def check(
     before, after, where = sides.placed(before, after, where)
     if run_sinks:
         where = replace(where, concurrency=where.concurrency.one_by_one())
+    notes, own = [*notes_on_before, *notes_on_after], None
+    if checkpoint is not None:
+        if where.runtime.runtime == "container" or before.through_connect or after.through_connect:
+            raise typer.BadParameter(
+                "only with engines of this machine, which take its settings", param_hint="--checkpoint"
+            )
+        own = GivenCheckpoint.at(checkpoint)
+        where, ignored = own.pins(where)
+        notes += ignored
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
     folder = AnswerFolder.looked_at(output, named.text)
     with ExitStack() as stack:
-        asked = queries(named, before, where, files, stack, [*notes_on_before, *notes_on_after], later=after)
+        asked = queries(named, before, where, files, stack, notes, later=after)
+        if own is not None and len(asked.queries) > 1:
+            titles = ", ".join(query.title for query, _ in asked.queries)
+            raise typer.BadParameter(
+                f"a checkpoint is of one query, and the job starts {titles}", param_hint="--checkpoint"
+            )
         if source == KAFKA and not (silent_streams and any(len(samples) > 1 for _, samples in asked.queries)):
             why = "only silent streams of a query that reads several are tried as topics"
             errors_console([f"--source kafka has no effect: {why}"])
@@ -175,7 +196,7 @@ def check(
 
         shown = _Shown(f"{before.version} → {after.version}", asked.notes)
         trial = Trial(
-            before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown, accept_lost
+            before, after, asked.where, batches, silent_streams, repeat_rows, source, known, shown, accept_lost, own
         )
         answers, lines = [], list[Text]()
         for number, (query, samples) in enumerate(asked.queries, 1):

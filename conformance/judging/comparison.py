@@ -449,6 +449,11 @@ def _dropped(observation: Observation) -> int:
     return sum(batch.dropped or 0 for step in observation.steps for batch in step.batches)
 
 
+def only_moved(a: Observation, b: Observation) -> str | None:
+    """Tell which rows come later or earlier in the second of two answers with the same rows; None if rows differ, or none moves."""
+    return _moved(a, b) if _different_rows(a, b) == (0, 0) else None
+
+
 def _moved(a: Observation, b: Observation) -> str | None:
     """Tell whether rows that both emitted come later or earlier; None if all come in the same place."""
     old_places, new_places = _places(a), _places(b)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.wording import counted
+from conformance.own_job.resumption import Resumption
+from conformance.own_job.resumption import statements as of_checkpoint
 from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.statements import statements, stress_statement, summary, warning
 from conformance.own_job.verdict import JobVerdict, Stress
-from reports.results.checkpoint_status import exit_code
+from reports.results.checkpoint_status import exit_code, phrase
 from reports.results.status import Statement
 
 Answer: TypeAlias = Literal["same", "differs", "refused", "lost", "fails", "unknown"]
@@ -35,6 +37,7 @@ def conclude(
     reasons: Sequence[str],
     code: int,
     not_tried: Sequence[str],
+    checkpoint: Resumption | None = None,
 ) -> Conclusion:
     """Conclude from all parts of an answer.
 
@@ -42,10 +45,13 @@ def conclude(
         reasons: why the rows of the two versions may differ, by what is published about them.
         code: the exit code, with which the conclusion agrees.
         not_tried: what was not tried, of which the line says how much there is.
+        checkpoint: what the later version did with the user's own.
     """
     worse = [(stress, said) for stress in stresses if (said := stress_statement(stress, verdict)).kind == "violates"]
-    answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code)
+    refused = checkpoint if checkpoint is not None and checkpoint.exit_code == 1 else None
+    answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code, refused)
     parts = [summary(verdict), *(said.text for _, said in worse)]
+    parts += [f"{checkpoint.checkpoint.where}: {phrase(checkpoint.verdict)}"] if checkpoint is not None else []
     parts += ["rows of the sample are lost"] if rows.lost else []
     parts += [warning(stress) for stress in stresses if stress.only_warns]
     if not_tried and answer == "same":
@@ -55,8 +61,10 @@ def conclude(
         worst, details = stress.verdict, said.details
     else:
         worst, details = verdict, tuple(line for said in statements(verdict) for line in said.details)
+    if refused is not None:
+        details = (*details, *(line for said in of_checkpoint(refused) for line in said.details))
     tickets = dict.fromkeys(ticket for line in details if answer != "same" for ticket in _TICKET.findall(line))
-    advice = [rows.advice] if answer == "lost" else _what_to_do(answer, worst, details, reasons)
+    advice = [rows.advice] if answer == "lost" else _what_to_do(answer, worst, details, reasons, refused)
     what = " ".join(f"{sentence.rstrip('.')}." for sentence in advice)
     line = "; ".join(parts) + (f" ({', '.join(tickets)})" if tickets else "")
     return Conclusion(answer, f"{line}. {what}" if what else line)
@@ -71,20 +79,24 @@ def not_tried(said: Iterable[Statement]) -> tuple[str, ...]:
     )
 
 
-def _answer(judged: Sequence[JobVerdict], code: int) -> Answer:
+def _answer(judged: Sequence[JobVerdict], code: int, refused: Resumption | None) -> Answer:
     if code != 1:
         return "fails" if code == 2 else "unknown" if code else "same"
     if any(each.answer == "differs" or each.columns or each.asked_otherwise for each in judged):
         return "differs"
     handed = any(exit_code(group.verdict) == 1 for each in judged for group in each.handoffs)
-    return "refused" if handed else "lost"
+    return "refused" if handed or refused is not None else "lost"
 
 
-def _what_to_do(answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str]) -> Iterator[str]:
+def _what_to_do(
+    answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str], refused: Resumption | None
+) -> Iterator[str]:
     to, mending = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
     if answer == "refused":
         tried = next((group for group in verdict.handoffs if group.workaround is not None), None)
-        if tried is not None and tried.workaround is not None:
+        if refused is not None and refused.workaround is not None:
+            yield f"Start it on {to} with {refused.workaround}: tried, it resumes"
+        elif refused is None and tried is not None and tried.workaround is not None:
             yield f"Start it on {to} with {tried.workaround.setting}: tried, same rows"
         else:
             yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: no setting is proven to help"

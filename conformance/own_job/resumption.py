@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
-from conformance.checkpoints.checkpoint import Checkpoint, copy_detached
-from conformance.checkpoints.files import Files
+from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, lines_of_writer, pinned_settings, read
+from conformance.checkpoints.files import Files, open_files
+from conformance.checkpoints.state_difference import right_rows_prove, state_workarounds
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show_in_full
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.statements import awaiting_statements, why
+from conformance.own_job.verdict import TriedWorkaround
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
-from reports.results.checkpoint_status import exit_code, statement
+from reports.results.checkpoint_status import exit_code, phrase, statement
 from reports.results.status import Statement
 
 
@@ -34,12 +37,42 @@ class Resumption:
     verdict: CheckpointVerdict
     changes: tuple[AwaitingChange, ...]
     """What is known to await the checkpoint on this version."""
+    tried: tuple[TriedWorkaround, ...] = ()
+    """Settings with which a copy was resumed again, because the state does not fit the query."""
+
+    @property
+    def workaround(self) -> str | None:
+        """A setting with which the checkpoint resumes, and Spark reads its state as it was written."""
+        return next((tried.setting for tried in self.tried if tried.proven), None)
 
     @property
     def exit_code(self) -> int:
         """0 if it resumes, 1 if not, 2 if the job itself fails, 3 without an answer."""
         own_code = self.observation is not None and self.observation.own_code_error is not None
         return 2 if own_code else exit_code(self.verdict)
+
+
+@dataclass(frozen=True)
+class GivenCheckpoint:
+    """A checkpoint that a user names, to be resumed with the query of a job."""
+
+    files: Files
+    checkpoint: Checkpoint
+
+    @classmethod
+    def at(cls, where: str) -> GivenCheckpoint:
+        """See `conformance.checkpoints.checkpoint.read` for errors."""
+        files = open_files(where)
+        return cls(files, read(files))
+
+    def pins(self, use: EngineUse) -> tuple[EngineUse, tuple[str, ...]]:
+        """Give engines the settings that the checkpoint pins, which count whatever the session says; with a note on each of the user's
+        that has no effect. Raises DamagedCheckpoint: it names a class that is not Spark's."""
+        conf = use.runtime.conf
+        pinned = pinned_settings(self.checkpoint, conf)
+        ignored = (key for key, value in pinned.items() if conf.get(key, value) != value)
+        notes = tuple(f"--conf {key}={conf[key]} has no effect: the checkpoint pins {pinned[key]}" for key in ignored)
+        return replace(use, runtime=replace(use.runtime, conf={**conf, **pinned})), notes
 
 
 def resume(
@@ -51,7 +84,7 @@ def resume(
     options: EngineUse,
     display: Display[CellAnswer],
 ) -> Resumption:
-    """Resume a copy of a checkpoint; the original is only read.
+    """Resume a copy of a checkpoint, and others with settings that may help if its state does not fit; the original is only read.
 
     ``samples``: of each stream that the job gets, in the order of the sources; without rows for a stream that stays silent.
 
@@ -67,12 +100,29 @@ def resume(
             f"{job.title} reads {counted(len(streams), 'stream')} here ({', '.join(streams)}){_what_may_help(job)}"
         )
     with temporary_folder() as folder:
-        copy_detached(files, checkpoint, folder / "copy" / "checkpoint", options.runtime.conf)
         case = write_resumption(job, samples, folder)
-        task = CellTask(case, (target,), resumes=str(folder / "copy"))
-        answer = run_cell(task, options, display)
-    verdict = resumed_at(1, answer.observation, reason=answer.lacking)
-    return Resumption(checkpoint, target, answer.observation, verdict, awaiting(checkpoint, target.version))
+
+        def ran(**setting: str) -> CellAnswer:
+            copy = folder / "-".join(["copy", *setting])
+            copy_detached(files, checkpoint, copy / "checkpoint", options.runtime.conf)
+            of = case.model_copy(update={"conf": {**case.conf, **setting}})
+            return run_cell(CellTask(of, (target,), resumes=str(copy)), options, display)
+
+        answer = ran()
+        verdict = resumed_at(1, answer.observation, reason=answer.lacking)
+        (*_, line) = (target.version.line, *lines_of_writer(checkpoint))
+        may_help = state_workarounds(verdict.differences, SparkVersion.parse(f"{line}.0"), target.version)
+        tried = tuple(
+            TriedWorkaround(
+                f"{key}={value}",
+                (resumed_at(1, again.observation, reason=again.lacking),),
+                reads_other_bytes=not right_rows_prove(key, verdict.differences),
+            )
+            for key, value in may_help
+            if key not in options.runtime.conf
+            for again in [ran(**{key: value})]
+        )
+    return Resumption(checkpoint, target, answer.observation, verdict, awaiting(checkpoint, target.version), tried)
 
 
 def _what_may_help(job: OwnQuery) -> str:
@@ -96,12 +146,23 @@ def statements(resumption: Resumption) -> Iterator[Statement]:
     if resumption.verdict.outcome == "resumed" and resumption.observation is not None:
         details = tuple(_batches(resumption.observation))
     else:
-        workaround = [f"workaround: {met.workaround}"] if met is not None and met.workaround is not None else []
+        workaround = [*map(_tried, resumption.tried)]
+        if not workaround and met is not None and met.workaround is not None:
+            workaround = [f"workaround: {met.workaround}"]
         reasons = why(resumption.verdict, resumption.changes, version)
         details = (*reasons, *workaround, *_message_of_spark(resumption.verdict))
     yield statement(resumption.verdict, str(version), details=details)
     if resumption.observation is not None:
         yield from awaiting_statements(change for change in resumption.changes if change is not met)
+
+
+def _tried(tried: TriedWorkaround) -> str:
+    (verdict,) = tried.verdicts
+    if tried.proven:
+        return f"workaround: {tried.setting}; tried: {phrase(verdict)}"
+    wrong = verdict.outcome == "resumed"
+    why_not = "Spark reads the bytes of one type as another" if wrong else f"tried: {phrase(verdict)}"
+    return f"{tried.setting} is no workaround, do not use it: {why_not}"
 
 
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:
@@ -131,6 +192,10 @@ def record(resumption: Resumption) -> dict[str, Any]:
         "to": str(resumption.target.version),
         "outcome": resumption.verdict.outcome,
         "error": error and {"class": error.name, "reason": "\n".join(error.reason), "message": error.message},
+        "tried": [
+            {"setting": tried.setting, "outcome": tried.verdicts[0].outcome, "proven": tried.proven}
+            for tried in resumption.tried
+        ],
         "failure": resumption.verdict.reason if resumption.observation is None else None,
         "micro_batches": [
             {

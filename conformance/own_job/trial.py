@@ -26,6 +26,9 @@ from conformance.own_job.job_run import (
     write_job,
 )
 from conformance.own_job.records import NOTHING_KNOWN, record, write_results
+from conformance.own_job.resumption import GivenCheckpoint, Resumption, resume
+from conformance.own_job.resumption import record as record_of_checkpoint
+from conformance.own_job.resumption import statements as statements_of_checkpoint
 from conformance.own_job.sample import Sample
 from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.statements import statements, stress_statement
@@ -95,6 +98,8 @@ class QueryAnswer:
     """None if nothing is published about the versions."""
     accept_lost: bool = False
     """Whether a query whose rows are lost still ends with 0."""
+    checkpoint: Resumption | None = None
+    """What the later version did with the user's own checkpoint; None without one."""
 
     @cached_property
     def rows(self) -> RowsOfVersions:
@@ -110,6 +115,9 @@ class QueryAnswer:
     def statements(self) -> Iterator[Statement]:
         yield from self.rows.statements()
         yield from statements(self.verdict)
+        if self.checkpoint is not None:
+            for said in statements_of_checkpoint(self.checkpoint):
+                yield replace(said, text=f"{self.checkpoint.checkpoint.where}: {said.text}")
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
         yield from (stress_statement(stress, self.verdict) for stress in self.stresses)
@@ -117,7 +125,8 @@ class QueryAnswer:
     @property
     def exit_code(self) -> int:
         lost = self.rows.lost and not self.accept_lost
-        return combined([combined_exit_code(self.verdict, self.stresses), int(lost)])
+        own = [self.checkpoint.exit_code] if self.checkpoint is not None else []
+        return combined([combined_exit_code(self.verdict, self.stresses), int(lost), *own])
 
     @cached_property
     def not_tried(self) -> tuple[str, ...]:
@@ -126,7 +135,8 @@ class QueryAnswer:
     @cached_property
     def conclusion(self) -> Conclusion:
         reasons = self.known.reasons() if self.known is not None else ()
-        return conclude(self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried)
+        parts = self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried
+        return conclude(*parts, self.checkpoint)
 
     def record(self) -> dict[str, Json]:
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
@@ -134,7 +144,8 @@ class QueryAnswer:
         for stress in stresses.values():
             del stress["case"]  # it is not kept
         concluded = {"answer": self.conclusion.answer, "summary": self.conclusion.line}
-        scope = {"lost": self.rows.record(), "notTried": list(self.not_tried)}
+        own = record_of_checkpoint(self.checkpoint) if self.checkpoint is not None else None
+        scope = {"lost": self.rows.record(), "notTried": list(self.not_tried), "checkpoint": own}
         return {**record(self.verdict, known), **concluded, **scope, **dict.fromkeys(CONDITIONS), **stresses}
 
 
@@ -153,6 +164,8 @@ class Trial:
     """What is published about the query of a verdict."""
     listener: TrialListener
     accept_lost: bool = False
+    checkpoint: GivenCheckpoint | None = None
+    """The user's own, a copy of which the later version resumes."""
 
     def answer(self, query: OwnQuery, samples: Sequence[Sample], output: Path, command: str) -> QueryAnswer:
         """Try a query with its samples; write its case and the results into a folder, with the command line.
@@ -184,7 +197,13 @@ class Trial:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict = replace(verdict, asked_otherwise=query.changes)
         write_results(verdict, output / RESULTS, command)
-        return QueryAnswer(query, sending, output, verdict, tuple(stresses), self.known(verdict), self.accept_lost)
+        known, own = self.known(verdict), None
+        if self.checkpoint is not None and verdict.answer != "fails":
+            silent_streams = [replace(sample, rows=()) for sample in samples]
+            given = self.checkpoint.files, self.checkpoint.checkpoint
+            with self.listener.progress(many_rows=False) as progress:
+                own = resume(*given, query, silent_streams, self.after, self.where, progress)
+        return QueryAnswer(query, sending, output, verdict, tuple(stresses), known, self.accept_lost, own)
 
     def _case(
         self,

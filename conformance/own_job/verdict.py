@@ -17,7 +17,14 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at, with_same_reason
-from conformance.judging.comparison import BehaviourChange, behaviour_change, difference, divergences, has_behaviour
+from conformance.judging.comparison import (
+    BehaviourChange,
+    behaviour_change,
+    difference,
+    divergences,
+    has_behaviour,
+    only_moved,
+)
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
@@ -52,15 +59,21 @@ class TriedWorkaround:
         return not self.reads_other_bytes and all(verdict.outcome == "resumed" for verdict in self.verdicts)
 
     def __str__(self) -> str:
-        outcomes = Counter(verdict.outcome for verdict in self.verdicts)
+        outcomes = Counter(map(_came_out, self.verdicts))
         handoffs = counted(len(self.verdicts), "handoff")
         if self.proven:
             anew = sum(verdict.reason == AS_FROM_THE_START for verdict in self.verdicts)
             note = f", {anew} of them {AS_FROM_THE_START}" if anew else ""
-            return f"workaround: {self.setting}; tried: same rows in {outcomes['resumed']} of {handoffs}{note}"
-        tried = ", ".join(f"{_TRIED[outcome]} in {count}" for outcome, count in outcomes.most_common())
+            return f"workaround: {self.setting}; tried: same rows in {len(self.verdicts)} of {handoffs}{note}"
+        tried = ", ".join(f"{what} in {count}" for what, count in outcomes.most_common())
+        if not self.reads_other_bytes and all(what.startswith(_TRIED["resumed"]) for what in outcomes):
+            return f"{self.setting} changes only when rows come; tried in {handoffs}: {tried}"
         why = ": Spark reads the bytes of one type as another" if self.reads_other_bytes else ""
         return f"{self.setting} is no workaround, do not use it{why}; tried in {handoffs}: {tried}"
+
+
+def _came_out(verdict: CheckpointVerdict) -> str:
+    return verdict.reason if verdict.outcome == "other rows" and verdict.reason else _TRIED[verdict.outcome]
 
 
 AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
@@ -291,11 +304,16 @@ def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tu
     def judged(answer: CellAnswer) -> tuple[int, CheckpointVerdict]:
         cut = answer.task.cut
         assert cut is not None
-        verdict = _resumed(run.case, cut, restarted.get(cut, written), answer, whole)
+        beside = restarted.get(cut, written)
+        verdict = _resumed(run.case, cut, beside, answer, whole)
         if answer.task.workaround and verdict.outcome == "other rows":
             # What the later version emits of itself, from the start, is no fault of the workaround.
             anew = _resumed(run.case, cut, run.on(run.after), answer, whole)
-            verdict = replace(anew, reason=AS_FROM_THE_START) if anew.outcome == "resumed" else verdict
+            if anew.outcome == "resumed":
+                return cut, replace(anew, reason=AS_FROM_THE_START)
+            if beside.observation is not None and answer.observation is not None:
+                moved = only_moved(beside.observation, answer.observation)
+                verdict = replace(verdict, reason=f"{_TRIED['resumed']}, {moved}") if moved else verdict
         return cut, verdict
 
     verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}

@@ -59,6 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--call", "acme.Jobs.f", *RIGHT[1:]], "if it is a method of Java or Scala, --jar is missing"),
         (["--main", "acme.Main", *RIGHT[1:]], "acme.Main is a class of a jar: --jar is missing"),
         (["--main", "acme.Main", "--run-sinks", *RIGHT[1:]], "functions of a jar are not called: omit it"),
+        ([*RIGHT, "--checkpoint", "gone"], "gone: there is no such folder"),
         ([*RIGHT, "--jar", "gone.jar"], "--jar: there is no file gone.jar"),
         ([*RIGHT, "--watermark", "orders=1 hour"], "only for a file of SQL: your code says it itself"),
         (

@@ -9,16 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import own_function
+from conformance.own_job.job_run import CellAnswer, own_function
+from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.statements import summary
 from conformance.own_job.trial import Known, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.runner.resources import EngineUse
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.cell_run import CellRun, CellTask
 from harness.scheduling.kept_engines import KeptEngines
 from reports.results.reading import Results
 from reports.results.status import Statement
+from tests.support.checkpoints import small
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
+from tests.support.observations import observed, step
 from tests.unit.conformance.own_job.test_job_run import Silent, sample_in
+from tests.unit.conformance.own_job.test_resumption import RAN
+from tests.unit.conformance.own_job.test_verdict import CHECKED, OF_A_SUM, ErrorSeen
 
 
 class Progress(Silent):
@@ -108,3 +115,55 @@ def test_a_program_that_asks_for_something_else_is_a_change_though_its_rows_are_
     assert (said.kind, said.text) == ("violates", "the program does not ask 4.0.5 for what it asks 3.5.9")
     assert answer.record()["asked_otherwise"] == list(query.changes)
     assert "same rows; the program asks for something else" in summary(answer.verdict)
+
+
+NULLABLE = OF_A_SUM.replace("DoubleType", "LongType").replace("sum,LongType,true", "sum,LongType,false", 1)
+OFF = "spark.sql.streaming.stateStore.stateSchemaCheck"
+
+
+@pytest.mark.parametrize(
+    ("message", "ends", "told"),
+    [
+        ("", "● {}: the checkpoint resumes on 4.0.5", ""),
+        (
+            NULLABLE,
+            f"; {{}}: the checkpoint is refused. Start it on 4.0.5 with {OFF}=false: tried, it resumes.",
+            f"workaround: {OFF}=false; tried: the checkpoint resumes",
+        ),
+        (
+            OF_A_SUM,
+            "no setting is proven to help.",
+            f"{OFF}=false is no workaround, do not use it: Spark reads the bytes of one type as another",
+        ),
+    ],
+)
+def test_the_checkpoint_of_the_user_is_resumed_too_also_with_the_settings_that_may_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, ends: str, told: str
+) -> None:
+    def run_cell(task: CellTask, *_: object) -> CellAnswer:
+        refused = message and OFF not in task.case.conf
+        error = ErrorSeen(stage="run", classes=(CHECKED,), message=message)
+        return CellAnswer(task, CellRun(task, (observed(step(1, error=error) if refused else RAN),), None, seconds=0.1))
+
+    monkeypatch.setattr("conformance.own_job.resumption.run_cell", run_cell)
+    given = GivenCheckpoint.at(str(small(tmp_path / "own")))
+    with closing(KeptEngines(TwoVersions(tmp_path, {}))) as kept:
+        where = EngineUse(kept=kept)
+        trial = Trial(OLD, NEW, where, 3, True, False, "files", lambda _: None, Listener(), checkpoint=given)
+        answer = trial.answer(
+            own_function("jobs:build"), [sample_in(tmp_path)], tmp_path / "check", "conformance check"
+        )
+    lines = [f"{line.glyph} {text}" for line in answer.statements for text in (line.text, *line.details)]
+    assert any(line.endswith(told) for line in lines)
+    assert any(line.endswith(ends.format(tmp_path / "own")) for line in (*lines, answer.conclusion.line))
+    record = answer.record()
+    assert (answer.exit_code, record["answer"]) == ((1, "refused") if message else (0, "same"))
+    assert record["checkpoint"]["outcome"] == ("refused" if message else "resumed")
+
+
+def test_what_a_checkpoint_pins_counts_and_a_setting_beside_it_has_no_effect(tmp_path: Path) -> None:
+    given = GivenCheckpoint.at(str(small(tmp_path / "own")))
+    key = "spark.sql.shuffle.partitions"
+    use, notes = given.pins(EngineUse(runtime=RuntimeOptions(conf={key: "7", "spark.a": "b"})))
+    assert use.runtime.conf == {key: "2", "spark.a": "b", "spark.sql.streaming.join.stateFormatVersion": "2"}
+    assert notes == (f"--conf {key}=7 has no effect: the checkpoint pins 2",)

@@ -205,6 +205,20 @@ def test_a_row_that_the_later_version_emits_anyway_is_no_fault_of_a_workaround()
     assert group.workaround is None
 
 
+def test_a_workaround_after_which_rows_only_come_later_gives_no_wrong_rows() -> None:
+    one, two = window("12:00", "12:10", 1), window("12:10", "12:20", 2)
+    first, last = (
+        observed(step(1, batch(0)), step(2, *(batch(at, *((one, two) if at == full else ())) for at in (1, 2))))
+        for full in (1, 2)
+    )
+    tried = (outcome(last, SPARK_359, AFTER, cut=2, ansi__enabled="false"),)
+    (group,) = judge_job(ran(first, first, first, REFUSED, tried)).handoffs
+    assert str(group.tried[0]) == (
+        f"{ANSI}=false changes only when rows come; tried in 1 handoff: same rows, 2 rows later, within the same step in 1"
+    )
+    assert group.workaround is None
+
+
 def test_right_rows_are_no_proof_where_the_bytes_of_one_type_are_read_as_another() -> None:
     """No duplicate of the sample came after the handoff, so a deduplication with other bits in its keys looked right."""
     tried = (outcome(ROWS, SPARK_359, AFTER, cut=2, streaming__stateStore__stateSchemaCheck="false"),)
