@@ -251,7 +251,7 @@ _INSTEAD = re.compile(r"Use (?:the SQL function )?[`'](try_\w+|get)\b")
 def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | None:
     """What changes; ``digests``: whether the rows of a micro-batch are only known by their number and digest."""
     where = difference(a, b) if has_behaviour(a) and has_behaviour(b) else None
-    if where is None:
+    if where is None or where.what == "columns":  # told apart: the rows are the same
         return None
     change = behaviour_change(a, b, where)
     return replace(change, what="other rows, by their digest") if digests and where.what == "rows" else change

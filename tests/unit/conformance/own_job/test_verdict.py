@@ -388,7 +388,8 @@ def test_other_types_of_columns_are_a_difference() -> None:
     other = ROWS.model_copy(update={"columns": columns})
     found = judge_job(ran(ROWS, other, ROWS, ROWS))
     assert (found.columns, found.exit_code) == (("column 3: total bigint on 3.5.9, total double on 4.3.0",), 1)
-    assert "other columns" in summary(found)
+    assert (found.answer, found.change) == ("same", None)
+    assert "same rows; other columns" in summary(found)
 
 
 def test_a_job_whose_code_fails_has_no_checkpoints() -> None:
