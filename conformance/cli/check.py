@@ -29,6 +29,7 @@ from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.sample import ArrivalOrder, Sample
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
+from conformance.runner.resources import EngineUse
 from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
@@ -161,15 +162,18 @@ def check(
     before, after, where = sides.placed(before, after, where)
     if run_sinks:
         where = replace(where, concurrency=where.concurrency.one_by_one())
-    notes, own = [*notes_on_before, *notes_on_after], None
+    notes, own = (
+        [*notes_on_before, *notes_on_after, *_without_effect(before, after, where, speed.jobs, sinks=run_sinks)],
+        None,
+    )
     if checkpoint is not None:
         if where.runtime.runtime == "container" or before.through_connect or after.through_connect:
             raise typer.BadParameter(
                 "only with engines of this machine, which take its settings", param_hint="--checkpoint"
             )
         own = GivenCheckpoint.at(checkpoint)
-        where, ignored = own.pins(where)
-        notes += ignored
+        where, no_effect = own.pins(where)
+        notes += no_effect
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"
         raise typer.BadParameter(what, param_hint="--rows")
@@ -215,6 +219,19 @@ def check(
         whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
     print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json)
     raise typer.Exit(ended)
+
+
+def _without_effect(before: Target, after: Target, where: EngineUse, jobs: int | None, *, sinks: bool) -> Iterator[str]:
+    """Yield which options change nothing between these two versions; ``sinks``: whether functions of sinks are called."""
+    a, b = before.version, after.version
+    for package in where.runtime.packages:
+        if not package.is_for(a) and not package.is_for(b):
+            yield f"--package {package.spark}={package.coordinate} has no effect: it is for neither {a} nor {b}"
+    most, why = (
+        (1, "functions of sinks are called in one run after another") if sinks else (2, "each version has one engine")
+    )
+    if jobs is not None and jobs > most:
+        yield f"--jobs {jobs} has no effect beyond {most}: {why}"
 
 
 def _read_published(before: Target, after: Target, into: Future[Published | None]) -> None:

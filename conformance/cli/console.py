@@ -153,7 +153,8 @@ class SafeConsole(Console):
     r"""A console that shows control characters as ``\x1b`` and, with ``soft_wrap``, a line end in a text as ``\n``."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        # A coordinate such as a:b:1 is no emoji.
+        super().__init__(emoji=False, **options)
         # COLUMNS=0 is the width of a terminal without one; nothing would be printed at all.
         if self.width < 1:
             self.width = _WIDTH

@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job import program as programs
 from conformance.own_job.job_run import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
-from conformance.own_job.program import NamedProgram, SampleReader, is_program
+from conformance.own_job.program import FUNCTIONS, NamedProgram, SampleReader, is_program
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
@@ -103,7 +103,9 @@ class NamedJob:
                 tried = tuple(
                     (replace(query, changes=of), own) for (query, own), of in zip(tried, otherwise, strict=True)
                 )
-            return JobQueries(tried, replace(where, kept=kept))
+            no_function = self.run_sinks and not any(query.sink in FUNCTIONS for query in seen.queries)
+            ignored = f"--run-sinks has no effect: no query has a function of {' or '.join(FUNCTIONS)}"
+            return JobQueries(tried, replace(where, kept=kept), (ignored,) if no_function else ())
         query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())
         return JobQueries(((query, samples),), replace(where, kept=kept), notes)

@@ -241,6 +241,10 @@ def queries(
     return tuple((_query(program, number, seen), own) for number, own in enumerate(by_query, 1))
 
 
+FUNCTIONS = ("foreachBatch", "foreach")
+"""The sinks that are a function of the author's."""
+
+
 def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery:
     """The query with this number, from 1, among those that a program starts."""
     seen, several = started.queries[number - 1], len(started.queries) > 1
@@ -262,7 +266,7 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
         if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
-    if seen.sink in ("foreach", "foreachBatch"):
+    if seen.sink in FUNCTIONS:
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"
         if program.sinks:

@@ -147,7 +147,8 @@ def why(verdict: CheckpointVerdict, among: Iterable[AwaitingChange], to: SparkVe
 def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
     """Yield what is known to await a checkpoint on another version."""
     for change in changes:
-        details = [f"workaround: {change.workaround}"] if change.workaround else []
+        when = ", if it is refused for this reason" if change.effect == "may be refused" else ""
+        details = [f"workaround{when}: {change.workaround}"] if change.workaround else []
         details += [f"shown by the case {change.case}"] if change.case else []
         error = f" with {change.error}" if change.error else ""
         text = f"{change.effect}{error}: {change.reason}"

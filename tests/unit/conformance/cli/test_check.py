@@ -10,7 +10,13 @@ from typer.testing import CliRunner
 from conformance.cli import check
 from conformance.cli.main import app
 from conformance.core.errors import WrongUsage
+from conformance.own_job import program as programs
+from conformance.own_job.job_run import own_function
+from conformance.own_job.trial import Trial
 from conformance.runner.resources import EngineUse
+from harness.engine.protocol import ProgramSeen, QuerySeen
+from tests.support.observations import case
+from tests.unit.conformance.own_job.test_program import ORDERS
 
 RIGHT = ["jobs:build", "--from", "3.5", "--to", "4.1", "--sample", "orders=orders.jsonl"]
 
@@ -104,3 +110,29 @@ def test_what_functions_of_a_sink_write_is_written_by_one_run_after_another(
     side_by_side, one_by_one = (use.concurrency.limits(2) for use in asked)
     assert (one_by_one.jobs, one_by_one.side_by_side, one_by_one.most_side_by_side) == (1, 1, 1)
     assert side_by_side.jobs * side_by_side.most_side_by_side > 1
+
+
+def test_options_without_effect_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def survey(program: programs.NamedProgram, *_: object) -> ProgramSeen:
+        counts = QuerySeen(
+            name=None, output_mode="update", trigger="once", sink="noop", at="job.py:9", reads=("orders",)
+        )
+        return ProgramSeen(kind="program", case=program.path, sources=(ORDERS,), queries=(counts,))
+
+    def answer(trial: Trial, *_: object) -> None:
+        trial.listener.begins(own_function("a:b"), case(), (), Path())
+        raise WrongUsage("no engine here")
+
+    monkeypatch.setattr(programs, "survey", survey)
+    monkeypatch.setattr(programs, "ask", survey)
+    monkeypatch.setattr(Trial, "answer", answer)
+    Path("job.py").write_text("")
+    options = ["--run-sinks", "--jobs", "3", "--package", "3.4=a:b:1", "--package", "4.1=a:b:2"]
+    said = CliRunner().invoke(app, ["check", "job.py", *RIGHT[1:], *options], env={"COLUMNS": "200"}).stderr
+    for line in (
+        "--run-sinks has no effect: no query has a function of foreachBatch or foreach\n",
+        "--jobs 3 has no effect beyond 1: functions of sinks are called in one run after another\n",
+        "--package 3.4=a:b:1 has no effect: it is for neither 3.5.9 nor 4.1.4\n",
+    ):
+        assert line in said
+    assert "4.1=" not in said

@@ -63,7 +63,8 @@ def test_an_outer_join_of_3_5_may_be_refused_by_4_1(tmp_path: Path, capsys: pyte
     code, out, _ = run(capsys, folder, "--to", "4.1")
     assert code == 1
     assert "▲ may be refused with STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in out
-    assert "stateSchemaCheck" not in out  # nobody has seen it work for this checkpoint
+    # Cases show that it helps; that this is the reason, only a resumption shows.
+    assert "workaround, if it is refused for this reason: spark.sql.streaming.stateStore.stateSchemaCheck=false" in out
     assert "whether the columns of the state fit depends on the query" in out
 
 
