@@ -120,6 +120,7 @@ def check(
         job_options.JOB,
     ),
     watermark: job_options.Watermarks = None,
+    set_: job_options.Values = None,
     code: JobCode,
     engines: engine_options.EngineOptions,
     settings: engine_options.ClusterOptions,
@@ -150,6 +151,7 @@ def check(
         output_mode=output_mode,
         watermarks=watermark or (),
         run_sinks=run_sinks,
+        values=set_ or (),
     )
     silent = named.kind != "a function"
     files = job_options.SampleFiles.of(

@@ -91,6 +91,7 @@ def resume(
         None, "Which of the queries that your program starts, from 1.", "N", job_options.JOB, min=1
     ),
     watermark: job_options.Watermarks = None,
+    set_: job_options.Values = None,
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
     schema: job_options.Schemas = None,
@@ -122,6 +123,7 @@ def resume(
         arguments=arguments or (),
         output_mode=output_mode,
         watermarks=watermark or (),
+        values=set_ or (),
     )
     sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True, missing=missing)
     target, notes = engine_options.one_target(to, "--to")

@@ -55,6 +55,15 @@ Watermarks = Annotated[
         "--watermark",
     ),
 ]
+Values = Annotated[
+    list[str] | None,
+    shared(
+        "A widget of a notebook, or a secret as scope/key; others can read the value, so make one up for a secret. Repeatable.",
+        "NAME=VALUE",
+        JOB,
+        "--set",
+    ),
+]
 
 _STYLES: Mapping[Status, str] = {
     "conforms": "green",
@@ -181,6 +190,15 @@ def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterat
     for statement in statements:
         yield Text(f"{indent}{statement.glyph} {statement.text}", style=_STYLES[statement.kind])
         yield from (Text(f"    {detail}") for detail in statement.details)
+
+
+def values(given: Sequence[str]) -> dict[str, str]:
+    """Name → value of ``--set``; BadParameter if a text is not NAME=VALUE."""
+    split = [text.partition("=") for text in given]
+    for name, sign, _ in split:
+        if not sign or not name:
+            raise typer.BadParameter(f"{name!r} must be NAME=VALUE, such as target=gold.orders", param_hint="--set")
+    return {name: value for name, _, value in split}
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:

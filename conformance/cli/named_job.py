@@ -30,6 +30,7 @@ def named_job(
     output_mode: str | None = None,
     watermarks: Sequence[str] = (),
     run_sinks: bool = False,
+    values: Sequence[str] = (),
 ) -> NamedJob:
     """Read the options that name a job; BadParameter if no option or several name it, or an option does not belong to its kind.
 
@@ -39,6 +40,7 @@ def named_job(
         main: a class of a jar with a main method.
         which: what BadParameter says unless exactly one of these names the job.
         watermarks: ``STREAM=DELAY``.
+        values: ``NAME=VALUE``.
     """
     if [job, call, main].count(None) != 2:
         raise typer.BadParameter(which, param_hint="JOB")
@@ -55,6 +57,8 @@ def named_job(
         raise typer.BadParameter("functions of a jar are not called: omit it", param_hint="--run-sinks")
     if arguments and kind != "a program":
         raise typer.BadParameter(f"{kind} gets no arguments: omit them", param_hint="ARGUMENT")
+    if values and (kind != "a program" or main is not None):
+        raise typer.BadParameter("only a notebook has widgets and secrets: omit it", param_hint="--set")
     return NamedJob(
         job or call or main or "",
         kind,
@@ -63,6 +67,7 @@ def named_job(
         output_mode=output_mode or "append",
         watermarks=job_options.pairs(watermarks, "--watermark"),
         run_sinks=run_sinks,
+        values=job_options.values(values),
     )
 
 

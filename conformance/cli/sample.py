@@ -32,6 +32,7 @@ def sample(
     main: job_options.Main = None,
     from_: str = option(..., "The version the job runs on.", "VERSION", SELECT_VERSIONS, "--from"),
     schema: job_options.Schemas = None,
+    set_: job_options.Values = None,
     record: int = option(
         0,
         "Read so many rows from each source itself, in place of made-up ones.",
@@ -60,7 +61,7 @@ def sample(
     """
     job, arguments = job_options.with_arguments(job, arguments, main)
     which = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
-    named = named_job(job=job, main=main, which=which, arguments=arguments)
+    named = named_job(job=job, main=main, which=which, arguments=arguments, values=set_ or ())
     if named.kind != "a program":
         raise typer.BadParameter(which, param_hint="PROGRAM")
     if mask and not record:

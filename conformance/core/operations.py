@@ -396,9 +396,9 @@ class Program(WrittenFields):
 
     program: str = holds(
         Role.TEXT,
-        "your own program: its file, relative to a folder of your code, or its module",
-        "a file ending in .py, or a module: jobs/clicked.py",
-        r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.py)$",
+        "your own program: its file, relative to a folder of your code, or its module; or a notebook, whose cells are in `cells`",
+        "a file ending in .py or .ipynb, or a module: jobs/clicked.py",
+        r"^(?:[A-Za-z_][A-Za-z0-9_.]*|[^/\\].*\.(?:py|ipynb|sql))$",
     )
     arguments: tuple[str, ...] = _arguments("Its arguments, `sys.argv[1:]`.")
     query: int = _number_of_query()
@@ -406,6 +406,17 @@ class Program(WrittenFields):
         Role.ONLY,
         "Its function of `foreachBatch` or `foreach` is called: what it writes, it writes each time.",
         default=False,
+    )
+    cells: Mapping[str, tuple[str, ...]] = holds(
+        Role.CELLS,
+        "The cells of the notebook, and of those that it runs by `dbutils.notebook.run`: name → texts, each below a comment that says "
+        "where it stands. `conformance check` writes them.",
+        default_factory=dict,
+    )
+    set_: Mapping[str, str] = holds(
+        Role.VALUES,
+        "What its platform gives a notebook: the value of a widget, or of a secret, scope/key.",
+        default_factory=dict,
     )
 
 
@@ -542,6 +553,8 @@ def _read(role: Role, written: Json) -> Json:
             return {name: read_pipeline(view) for name, view in written.items()}
         case Role.WATERMARKS:
             return {stream: tuple(watermark) for stream, watermark in written.items()}
+        case Role.CELLS:
+            return {name: tuple(cells) for name, cells in written.items()}
         case Role.CALLED if isinstance(written, Mapping):
             return next(kind for kind in CALLED if kind.parts()[0].key in written).from_keys(written)
         case _:

@@ -38,6 +38,8 @@ class Role(StrEnum):
     TEXTS = "other texts"
     JARS = "a jar, or a list of jars"
     WATERMARKS = "streams, each with the column and the delay of its watermark"
+    CELLS = "notebooks, each with the texts of its cells"
+    VALUES = "names, each with a text"
     CALLED = "code of the author"
 
 

@@ -139,6 +139,11 @@ def _shape(part: Part) -> Shape:
             return one_or_many(jar, "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar")
         case Role.WATERMARKS:
             return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
+        case Role.CELLS:
+            cells = ListOf(Text("the text of a cell"), "a list of cells", at_least=1)
+            return MapOf(Text("the name of a notebook"), cells, "a mapping from notebook to its cells", at_least=1)
+        case Role.VALUES:
+            return MapOf(Text("a name"), Text("a text", empty=True), "a mapping from name to value", at_least=1)
         case Role.CALLED:
             called = {kind.parts()[0].key: kind for kind in CALLED}
             kinds = {key: Record("`call`", _keys(kind), description=kind.description()) for key, kind in called.items()}

@@ -26,9 +26,9 @@ QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
 
 
 def kind_of(text: str) -> JobKind:
-    if is_sql_file(text):
-        return "a file of SQL"
-    return "a program" if is_program(text) else "a function"
+    if is_program(text):
+        return "a program"
+    return "a file of SQL" if is_sql_file(text) else "a function"
 
 
 class LacksSamples(WrongUsage):
@@ -57,6 +57,8 @@ class NamedJob:
     watermarks: Mapping[str, str] = field(default_factory=dict)
     """Stream → delay, for a file of SQL."""
     run_sinks: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Name → value, for a notebook."""
 
     def program(self, where: EngineUse) -> tuple[NamedProgram, EngineUse]:
         """Find the program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
@@ -64,7 +66,9 @@ class NamedJob:
         if self.is_class:
             program = NamedProgram.main(self.text, self.arguments, where.runtime.jars)
         else:
-            program, own_code = NamedProgram.named(self.text, self.arguments, own_code, sinks=self.run_sinks)
+            program, own_code = NamedProgram.named(
+                self.text, self.arguments, own_code, sinks=self.run_sinks, values=self.values
+            )
         return program, replace(where, runtime=replace(where.runtime, own_code=own_code))
 
     def queries(
@@ -103,9 +107,11 @@ class NamedJob:
                 tried = tuple(
                     (replace(query, changes=of), own) for (query, own), of in zip(tried, otherwise, strict=True)
                 )
+            notes = program.notebook.notes if program.notebook is not None else ()
             no_function = self.run_sinks and not any(query.sink in FUNCTIONS for query in seen.queries)
             ignored = f"--run-sinks has no effect: no query has a function of {' or '.join(FUNCTIONS)}"
-            return JobQueries(tried, replace(where, kept=kept), (ignored,) if no_function else ())
+            notes = (*notes, ignored) if no_function else notes
+            return JobQueries(tried, replace(where, kept=kept), notes)
         query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())
         return JobQueries(((query, samples),), replace(where, kept=kept), notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,7 @@ from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery
 from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import SampleRow, kept
+from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
 from conformance.variants.catalogue import KAFKA
@@ -42,8 +43,10 @@ _TRIGGERS = ("default", "once", "availableNow")
 
 
 def is_program(text: str) -> bool:
-    """Whether this names a program, a file ending in .py or a dotted module, and not a function or a file of SQL."""
-    return text.endswith(".py") or (_MODULE.fullmatch(text) is not None and not text.endswith(".sql"))
+    """Whether this names a program, a file ending in .py, a notebook or a dotted module, and not a function or a file of SQL."""
+    if text.endswith((".py", *NOTEBOOKS)) or is_notebook(text):
+        return True
+    return _MODULE.fullmatch(text) is not None and not text.endswith(".sql")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class NamedProgram:
     sinks: bool = False
     """Whether its functions of ``foreachBatch`` and ``foreach`` are called."""
     is_class: bool = False
+    notebook: Notebook | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What its platform gives a notebook."""
 
     @classmethod
     def main(cls, name: str, arguments: Sequence[str], jars: Sequence[Jar]) -> NamedProgram:
@@ -65,10 +71,19 @@ class NamedProgram:
 
     @classmethod
     def named(
-        cls, text: str, arguments: Sequence[str], code: OwnCode, *, sinks: bool = False
+        cls,
+        text: str,
+        arguments: Sequence[str],
+        code: OwnCode,
+        *,
+        sinks: bool = False,
+        values: Mapping[str, str] | None = None,
     ) -> tuple[NamedProgram, OwnCode]:
         """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
-        if not text.endswith(".py"):
+        in_cells = is_notebook(text)
+        if values and not in_cells:
+            raise WrongUsage(f"--set: {text} is no notebook, which alone has widgets and secrets: omit it")
+        if not in_cells and not text.endswith(".py"):
             parts = text.split(".")
             files = [folder.joinpath(*parts) for folder in code.folders]
             if not any(file.with_suffix(".py").is_file() or (file / "__main__.py").is_file() for file in files):
@@ -86,14 +101,21 @@ class NamedProgram:
         # Another folder, in which Python looks first, may have a program of the same name.
         if any((first / path).is_file() for first in whole.folders[: whole.folders.index(folder)]):
             whole = OwnCode.at([folder, *whole.folders])
-        return cls(path.as_posix(), tuple(arguments), sinks), whole
+        # The driver names the cells as files in the first folder.
+        whole = OwnCode.at([folder, *whole.folders]) if in_cells else whole
+        notebook = Notebook.read(file, path.as_posix()) if in_cells else None
+        return cls(path.as_posix(), tuple(arguments), sinks, notebook=notebook, values=values or {}), whole
 
     @property
     def called(self) -> dict[str, Json]:
         """What `call` says of it."""
         arguments = {"arguments": [*self.arguments]} if self.arguments else {}
         kind = "main" if self.is_class else "program"
-        return {kind: self.path, **arguments, **({"sinks": True} if self.sinks else {})}
+        called: dict[str, Json] = {kind: self.path, **arguments, **({"sinks": True} if self.sinks else {})}
+        if self.notebook is not None:
+            called["cells"] = {name: [*cells] for name, cells in self.notebook.cells.items()}
+            called |= {"set": {**self.values}} if self.values else {}
+        return called
 
 
 class SampleReader(Protocol):
@@ -136,9 +158,10 @@ def survey(
         raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
     lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
     if not seen.queries and not lacks_columns:
-        raise WrongUsage(
-            f"{program.path} ended and started no query, so there is nothing to try: do its arguments, after --, make it do so?"
-        )
+        how = "do its arguments, after --, make it do so?"
+        if program.notebook is not None:
+            how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
+        raise WrongUsage(f"{program.path} ended and started no query, so there is nothing to try: {how}")
     return seen
 
 
@@ -249,7 +272,7 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
     """The query with this number, from 1, among those that a program starts."""
     seen, several = started.queries[number - 1], len(started.queries) > 1
     named = f" ({seen.name})" if seen.name else ""
-    stem = program.path.removesuffix(".py").replace("/", ".")
+    stem = re.sub(r"\.(py|ipynb|sql)$", "", program.path).replace("/", ".")
     return OwnQuery(
         title=f"{program.path}, query {number} of {len(started.queries)}{named}" if several else program.path,
         called={**program.called, **({"query": number} if several else {})},

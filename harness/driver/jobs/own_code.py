@@ -282,7 +282,7 @@ class AuthorCode:
             self._calls_methods = True
             with self._failures(BUILDING), self._thrown(session):
                 return main_program.run(called["main"], arguments, session, read)
-        wanted = ProgramCall(called["program"], arguments)
+        wanted = ProgramCall(called["program"], arguments, called.get("cells", {}), called.get("set", {}))
         with self._failures(BUILDING):
             return run_program(wanted, session, read, self.folders, path_inside, self.calls)
 

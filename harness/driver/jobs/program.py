@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..session import MANAGER
+from . import notebook
 from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
 from .threads import CodeRun, belonging_to, of_thread
 
@@ -58,14 +59,16 @@ LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocat
 
 @dataclass(frozen=True)
 class ProgramCall:
-    """``path``: a file ending in .py, relative to a folder of the author's, or a dotted module."""
+    """``path``: a file ending in .py, relative to a folder of the author's, or a dotted module; or a notebook, with its ``cells``."""
 
     path: str
     arguments: Tuple[str, ...] = ()
+    cells: Dict[str, Sequence[str]] = field(default_factory=dict)
+    values: Dict[str, str] = field(default_factory=dict)
 
     def file(self, folders: Sequence[str]) -> Optional[str]:
         """The file, if it is one. Raises ``FileNotFoundError`` if it lies in none of the folders."""
-        if not self.path.endswith(".py"):
+        if self.cells or not self.path.endswith(".py"):
             return None
         paths = [os.path.join(folder, self.path) for folder in folders]
         for path in paths:
@@ -538,7 +541,9 @@ def run(
         file = program.file(folders)
         with _as_a_process(program, file, folders, inside), _shared_options.kept(), belonging_to(program=program_run):
             try:
-                if file is not None:
+                if program.cells:
+                    notebook.Platform(session, program.cells, program.values, os.getcwd()).run()
+                elif file is not None:
                     runpy.run_path(file, run_name="__main__")
                 else:
                     runpy.run_module(program.path, run_name="__main__", alter_sys=True)

@@ -1,0 +1,319 @@
+"""Runs a notebook of the author's, whose cells the host has read, with the names that its platform gives it: ``spark``, ``dbutils`` …
+
+Nothing of a platform is asked: values are those that the user gives, and files lie in a folder of the trial.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import shutil
+import sys
+import tempfile
+import types
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+_HEADER = re.compile(r"# (.+), line (\d+), (Python|SQL)$")
+_SCHEME = re.compile(r"^\w+:/*")
+
+
+class NotGiven(Exception):
+    """What a notebook asks its platform for, and nobody gives."""
+
+
+class _Ended(BaseException):
+    """``dbutils.notebook.exit``. No ``Exception``, which a notebook may catch."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+@dataclass(frozen=True)
+class _Cell:
+    place: str
+    line: int
+    is_sql: bool
+    text: str
+
+    @classmethod
+    def read(cls, written: str) -> _Cell:
+        header, _, text = written.partition("\n")
+        found = _HEADER.match(header)
+        if found is None:
+            raise ValueError(
+                "a cell begins with a comment such as '# job.ipynb, cell 1, line 1, Python', not {!r}".format(header)
+            )
+        return cls(found.group(1), int(found.group(2)), found.group(3) == "SQL", text)
+
+    def run(self, names: Dict[str, Any], folder: str, sql: Callable[[str], Any]) -> None:
+        """Run it; the frames of what it raises name the cell, as a file in a folder of the author's, and its line."""
+        file = os.path.join(folder, self.place)
+        before = "\n" * (self.line - 1)
+        if self.is_sql:
+            exec(compile(before + "_sqldf = _sql(_text)", file, "exec"), {**names, "_sql": sql, "_text": self.text})
+            return
+        # A traceback shows the lines of a file that linecache has.
+        linecache.cache[file] = len(self.text), None, (before + self.text).splitlines(True), file
+        exec(compile(before + self.text, file, "exec", dont_inherit=True), names)
+
+
+class _Part:
+    """A part of ``dbutils``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotGiven("{}.{} is of the platform, and a trial has none: leave it out".format(self._name, name))
+
+
+class _Widgets(_Part):
+    def __init__(self, given: Dict[str, str]) -> None:
+        super().__init__("dbutils.widgets")
+        self._given = given
+        self._defined: Dict[str, str] = {}
+
+    def text(self, name: str, defaultValue: Any = "", *_: Any, **__: Any) -> None:  # noqa: N803
+        self._defined[name] = str(defaultValue)
+
+    dropdown = combobox = multiselect = text
+
+    def get(self, name: str) -> str:
+        if name not in self._given and name not in self._defined:
+            raise NotGiven("the widget {0} has no value: give it, --set {0}=VALUE".format(name))
+        return self._given.get(name, self._defined.get(name, ""))
+
+    getArgument = get  # noqa: N815
+
+    def getAll(self) -> Dict[str, str]:  # noqa: N802
+        return {name: self.get(name) for name in self._defined}
+
+    def remove(self, name: str) -> None:
+        self._defined.pop(name, None)
+
+    def removeAll(self) -> None:  # noqa: N802
+        self._defined.clear()
+
+
+class _Secrets(_Part):
+    def __init__(self, name: str, given: Dict[str, str]) -> None:
+        super().__init__(name)
+        self._given = given
+
+    def get(self, scope: str, key: str) -> str:
+        named = "{}/{}".format(scope, key)
+        if named not in self._given:
+            what = (
+                "the secret {0} has no value: give it, --set {0}=VALUE; made up will do, since no source is connected"
+            )
+            raise NotGiven(what.format(named))
+        return self._given[named]
+
+    getSecret = get  # noqa: N815
+
+    def getBytes(self, scope: str, key: str) -> bytes:  # noqa: N802
+        return self.get(scope, key).encode()
+
+
+class FileInfo(NamedTuple):
+    path: str
+    name: str
+    size: int
+    modificationTime: int  # noqa: N815
+
+
+class _Files(_Part):
+    """Files in a folder of the trial, empty at first, whatever the scheme of a path."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._root = tempfile.mkdtemp(prefix="notebook-")
+
+    def _at(self, path: str, *, there: bool = True) -> str:
+        inside = os.path.join(self._root, os.path.normpath("/" + _SCHEME.sub("", path)).lstrip("/"))
+        if there and not os.path.exists(inside):
+            raise NotGiven(
+                "there is no {} in the trial: {} has an empty folder at first, and Spark does not read it".format(
+                    path, self._name
+                )
+            )
+        return inside
+
+    def ls(self, path: str) -> List[FileInfo]:
+        place = self._at(path)
+        if not os.path.isdir(place):
+            return [self._info(path, place)]
+        folder = path.rstrip("/") + "/"
+        return [self._info(folder + name, os.path.join(place, name)) for name in sorted(os.listdir(place))]
+
+    def _info(self, path: str, file: str) -> FileInfo:
+        slash, seen = "/" if os.path.isdir(file) else "", os.stat(file)
+        return FileInfo(
+            path + slash, os.path.basename(path) + slash, 0 if slash else seen.st_size, int(seen.st_mtime * 1000)
+        )
+
+    def head(self, path: str, maxBytes: int = 65536) -> str:  # noqa: N803
+        with open(self._at(path), "rb") as file:
+            return file.read(maxBytes).decode("utf-8", "replace")
+
+    def mkdirs(self, path: str) -> bool:
+        os.makedirs(self._at(path, there=False), exist_ok=True)
+        return True
+
+    def put(self, path: str, contents: str, overwrite: bool = False) -> bool:
+        file = self._at(path, there=False)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "w" if overwrite else "x", encoding="utf-8") as opened:
+            opened.write(contents)
+        return True
+
+    def rm(self, path: str, recurse: bool = False) -> bool:
+        place = self._at(path, there=False)
+        if os.path.isdir(place):
+            shutil.rmtree(place) if recurse else os.rmdir(place)
+            return True
+        there = os.path.exists(place)
+        if there:
+            os.remove(place)
+        return there
+
+    def cp(self, source: str, to: str, recurse: bool = False) -> bool:
+        here, there = self._at(source), self._at(to, there=False)
+        os.makedirs(os.path.dirname(there), exist_ok=True)
+        shutil.copytree(here, there) if recurse and os.path.isdir(here) else shutil.copy(here, there)
+        return True
+
+    def mv(self, source: str, to: str, recurse: bool = False) -> bool:
+        return self.cp(source, to, recurse) and self.rm(source, recurse)
+
+    def mount(self, *_: Any, **__: Any) -> bool:
+        return True
+
+    unmount = refreshMounts = updateMount = mount  # noqa: N815
+
+    def mounts(self) -> List[Any]:
+        return []
+
+
+class _Notebooks(_Part):
+    def __init__(self, name: str, platform: Platform) -> None:
+        super().__init__(name)
+        self._platform = platform
+
+    def run(
+        self,
+        path: str,
+        timeout_seconds: Any = 0,  # noqa: ARG002
+        arguments: Optional[Dict[str, Any]] = None,
+        *_: Any,
+    ) -> str:
+        return self._platform.child(path, {name: str(value) for name, value in (arguments or {}).items()})
+
+    def exit(self, value: Any = "") -> None:
+        raise _Ended(value)
+
+
+class _TaskValues(_Part):
+    def __init__(self, given: Dict[str, str]) -> None:
+        super().__init__("dbutils.jobs.taskValues")
+        self._given = given
+
+    def get(self, taskKey: str, key: str, default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
+        named = "{}/{}".format(taskKey, key)
+        if named not in self._given and default is None and debugValue is None:
+            raise NotGiven("the task value {0} has no value: give it, --set {0}=VALUE".format(named))
+        return self._given.get(named, default if debugValue is None else debugValue)
+
+    def set(self, key: str, value: Any) -> None: ...
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Shows nothing, restarts nothing."""
+
+
+class Platform:
+    """``cells``: of each notebook, by its name, the first is run; ``values``: of widgets and secrets; ``folder``: of the author's files."""
+
+    def __init__(self, session: Any, cells: Dict[str, Sequence[str]], values: Dict[str, str], folder: str) -> None:
+        self.session, self.cells, self.values, self.folder = session, cells, values, folder
+
+    def run(self) -> None:
+        self._run(next(iter(self.cells)), self.values)
+
+    def child(self, path: str, values: Dict[str, str]) -> str:
+        if path not in self.cells:
+            what = "{} is not read: dbutils.notebook.run is followed where its path is a text in the call"
+            raise NotGiven(what.format(path))
+        return self._run(path, dict(self.values, **values))
+
+    def _run(self, name: str, values: Dict[str, str]) -> str:
+        # Functions of a module of this name reach Python workers by value.
+        module = types.ModuleType("__main__")
+        before = sys.modules.get("__main__")
+        sys.modules["__main__"] = module
+        names = vars(module)
+        widgets = _Widgets(values)
+        names.update(self._names(widgets, values))
+
+        def sql(text: str) -> Any:
+            given = {**widgets.getAll(), **values}
+            for key, value in given.items():
+                text = text.replace("${" + key + "}", value)
+            markers = {
+                key: value for key, value in given.items() if re.search(r"(?<!:):" + re.escape(key) + r"\b", text)
+            }
+            names["_sqldf"] = frame = self.session.sql(text, args=markers) if markers else self.session.sql(text)
+            return frame
+
+        try:
+            for cell in map(_Cell.read, self.cells[name]):
+                cell.run(names, self.folder, sql)
+        except _Ended as ended:
+            return str(ended.value)
+        finally:
+            if before is not None:
+                sys.modules["__main__"] = before
+        return ""
+
+    def _names(self, widgets: _Widgets, values: Dict[str, str]) -> Dict[str, Any]:
+        """What a notebook has without an import, as Databricks, Synapse and Fabric give it."""
+        dbutils = self.utils("dbutils", widgets, values)
+        names = {
+            "spark": self.session,
+            "dbutils": dbutils,
+            "display": _nothing,
+            "displayHTML": _nothing,
+            "getArgument": widgets.get,
+        }
+        names["mssparkutils"] = names["notebookutils"] = dbutils
+        with suppress(Exception), warnings.catch_warnings():  # Connect has neither
+            names["sc"] = self.session.sparkContext
+            warnings.simplefilter("ignore")
+            from pyspark.sql import SQLContext
+
+            names["sqlContext"] = SQLContext(names["sc"], self.session)
+        return names
+
+    def utils(self, name: str, widgets: _Widgets, values: Dict[str, str]) -> Any:
+        utils = _Part(name)
+        jobs, library, data = _Part(name + ".jobs"), _Part(name + ".library"), _Part(name + ".data")
+        vars(jobs)["taskValues"] = _TaskValues(values)
+        vars(library)["restartPython"] = vars(data)["summarize"] = _nothing
+        vars(utils).update(
+            widgets=widgets,
+            secrets=_Secrets(name + ".secrets", values),
+            credentials=_Secrets(name + ".credentials", values),
+            fs=_Files(name + ".fs"),
+            notebook=_Notebooks(name + ".notebook", self),
+            jobs=jobs,
+            library=library,
+            data=data,
+        )
+        return utils
