@@ -115,6 +115,57 @@ def test_a_program_gets_the_verdict_of_the_function_and_keeps_what_it_has(tmp_pa
     assert written == {path for path in before if path.is_relative_to(mine)}
 
 
+NOTEBOOK = """# Databricks notebook source
+# MAGIC %run ./functions
+
+# COMMAND ----------
+
+# MAGIC %sql
+# MAGIC CREATE OR REPLACE TEMP VIEW ${minutes} AS SELECT '10 minutes' AS delay
+
+# COMMAND ----------
+
+dbutils.widgets.text("minutes", "delays")
+"""
+IN_A_NOTEBOOK = """
+assert sqlContext.table(dbutils.widgets.get("minutes")).count() == sc.parallelize([1]).count()
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("s3a://in/orders/")
+records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "kafka:9092").option("subscribe", "clicks").load()
+parsed = F.from_json(F.col("value").cast("string"), "click_time TIMESTAMP, who STRING, page STRING")
+clicks = records.select(parsed.alias("click")).select("click.*")
+dbutils.fs.put("/mnt/mine/note.txt", dbutils.secrets.get("kafka", "key"))
+build(spark, orders, clicks).writeStream.option("checkpointLocation", "/mnt/mine/checkpoint").toTable("sums")
+"""
+
+
+@full_run_only
+def test_a_notebook_exported_or_of_jupyter_gets_the_verdict_of_the_function(tmp_path: Path) -> None:
+    cells = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
+    for text in (
+        "%run ./functions",
+        "%%sql\nCREATE TEMP VIEW delays AS SELECT 1",
+        'dbutils.widgets.text("minutes", "delays")' + IN_A_NOTEBOOK,
+    ):
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+        cells["cells"].append(cell)
+    exported = NOTEBOOK + IN_A_NOTEBOOK
+    files = {"same.py": FUNCTION, "functions.py": FUNCTION, "job.py": exported, "job.ipynb": json.dumps(cells)}
+    for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    lacking = _check(tmp_path, "job.ipynb", *SAMPLES)
+    assert lacking.returncode == 2
+    assert "--set kafka/key=VALUE" in lacking.stderr
+    assert "at job.ipynb, cell 3:7" in lacking.stderr
+    function = json.loads(_check(tmp_path, "same:build", *SAMPLES).stdout)
+    given = ("--set", "kafka/key=made up", "--set", "minutes=delays")
+    for job in ("job.py", "job.ipynb"):
+        notebook = _check(tmp_path, job, *SAMPLES, *given, "--output", "of-" + job)
+        assert _verdict(json.loads(notebook.stdout)) == _verdict(function), notebook.stderr
+    again = conformance(tmp_path, "run", "of-job.ipynb", "--spark", "3.5", "--allow-code")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert not (tmp_path / "mnt").exists()
+
+
 WRITES = """
 from pyspark.sql import SparkSession
 
