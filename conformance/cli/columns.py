@@ -51,6 +51,7 @@ def columns(
 def _lines(compared: BesideApache) -> Iterator[Text]:
     provenance, target = compared.column.provenance, compared.column.target
     yield Text.assemble((provenance.title, "bold"), f", by {provenance.by}: Spark {target.spark}, {provenance.build}")
+    yield from (Text(f"  a setting of its own: {setting}", style="yellow") for setting in target.settings)
     ran = ", ".join(f"{count} {status}" for status, count in compared.column.counts.items())
     yield Text(f"  {len(compared.column.results.cells)} of {counted(compared.of, 'case')}: {ran}")
     yield from (Text(f"  {use}") for use in compared.column.native)

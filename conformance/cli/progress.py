@@ -46,6 +46,8 @@ class EngineLines(EngineListener):
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
         self.engine_says(target, f"{versions}, {place}")
+        for setting in identity.settings:
+            self.engine_says(target, f"has a setting of its own: {setting}")
 
     def says(self, line: str) -> None:
         print_error(printable(line))

@@ -400,3 +400,6 @@ class Identity(FrozenRecord):
     os: str
     apis: tuple[str, ...]
     """The DataFrame and stream methods used by the case language that exist in this version."""
+    settings: tuple[str, ...] = ()
+    """Settings of its sessions that differ from Spark's defaults and that nobody asked for here, such as those of a
+    ``spark-defaults.conf``: ``spark.sql.streaming.noDataMicroBatches.enabled=false (by default true)``."""

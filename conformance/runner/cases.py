@@ -248,7 +248,11 @@ class JudgeCases:
             return _no_answer(task, "not-run" if run.not_run else "broken", run.failure)
         if task.cut is not None:
             return judge_upgrade(*handoff_of(task), *run.observations)
-        return combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
+        verdict = combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
+        if verdict.status == "violates" and run.settings:
+            own = f"the engine has settings of its own: {', '.join(run.settings)}; --conf KEY=VALUE shows whether one is the cause"
+            return replace(verdict, notes=(own, *verdict.notes))
+        return verdict
 
 
 def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:

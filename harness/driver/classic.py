@@ -38,6 +38,7 @@ class Classic:
         from py4j import protocol
 
         settings, hidden = dict(conf), dict(hidden or {})
+        self._given = {**settings, **hidden}
         main_program.attach(settings)
         self._manager = hidden.pop(session.MANAGER, None) or settings.pop(session.MANAGER, None)
         record_refusals(protocol)
@@ -55,7 +56,8 @@ class Classic:
 
         jvm = self.spark.sparkContext._jvm
         scala, java = jvm.scala.util.Properties.versionNumberString(), jvm.System.getProperty("java.version")
-        return identity(self.spark.version, scala, java, DataFrame, GroupedData)
+        own = {"settings": session.own_settings(self.spark, self._given)}
+        return {**identity(self.spark.version, scala, java, DataFrame, GroupedData), **own}
 
     def slots(self) -> Optional[int]:
         """The first job waits for the first executor, so a cluster that provides none is noticed before any case."""

@@ -100,6 +100,9 @@ def pin_threads(gateway: Any) -> None:
 
 _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 """The masters for which Spark makes a secret of its own, without which nobody talks to the ports of its JVM. Source: SecurityManager."""
+_OF_PYSPARK = {"spark.sql.artifact.isolation.enabled": "false"}
+"""What pyspark itself sets in each session that it makes."""
+_SECRET = re.compile("(?i)secret|password|token|access[.]?key|credential")
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
 SESSION_SETTINGS = {
@@ -153,6 +156,20 @@ def settings_of_each(spark: Any) -> dict[str, str]:
         context.remove(key)
         spark.builder._options.pop(key, None)  # pyspark sets these anew whenever it asks for the session
     return taken
+
+
+def own_settings(spark: Any, given: Dict[str, str]) -> List[str]:
+    """The settings of queries that neither the suite nor its user has ``given``, and that differ from Spark's defaults: a vendor's, or
+    those of a ``spark-defaults.conf``; without secrets."""
+    jvm, own = spark.sparkContext._jvm, []
+    known = {**_static_settings("", ""), **_OF_PYSPARK, **given}
+    for key, value in sorted(spark.sparkContext.getConf().getAll()):
+        if key.startswith("spark.sql.") and key not in known and not _SECRET.search(key + value):
+            entry = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key)
+            default = entry.defaultValueString() if entry is not None else None
+            if value != default:
+                own.append("{}={}".format(key, value) + (" (by default {})".format(default) if default else ""))
+    return own
 
 
 def session_class(spark: Any) -> Any:

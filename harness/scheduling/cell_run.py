@@ -153,6 +153,11 @@ class EngineSlot:
                 self._check_open()
             return self._engine
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that its engine itself brings."""
+        return self._engine.identity.settings if self._engine is not None else ()
+
     def step_done(self) -> None:
         self._listener.step_done()
 
@@ -284,6 +289,8 @@ class CellRun:
     reused: bool = False
     kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
     """The checkpoints that ``task.keep`` asks for, before the steps that the run has reached."""
+    settings: tuple[str, ...] = ()
+    """Settings that the engine itself brings; see `Identity.settings`."""
 
     @property
     def case(self) -> Case:

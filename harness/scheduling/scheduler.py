@@ -228,7 +228,8 @@ class Scheduler:
             return observation
 
         runs = [whole] * limits.repeat if cut is None else [partial(before_cut, cut)]
-        run = replace(completed(batch.first, runs, allow_code=self._allow_code), kept=kept)
+        run = completed(batch.first, runs, allow_code=self._allow_code)
+        run = replace(run, kept=kept, settings=slot.settings)
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
         for cell in batch.cells:

@@ -79,6 +79,8 @@ class TargetRecord(_Record):
     """The packages of table formats with their versions; None if no case of the run reads a table."""
     accelerator: str | None = None
     """The package of the accelerator that runs operators of its plans, with its version."""
+    settings: tuple[str, ...] = ()
+    """Its own settings, as `Identity.settings`."""
 
     @property
     def title(self) -> str:

@@ -238,6 +238,7 @@ def main(mode):
         on_progress(json.dumps({"kind": "failed", "reason": "pyspark-missing", "message": "no pyspark"}))
         return
     identity = {**IDENTITY, "protocol": 99} if mode == "speaks-another-protocol" else IDENTITY
+    identity = {**identity, "settings": ["spark.sql.x=1"]} if mode == "forgets-state" else identity
     on_progress(json.dumps({"kind": "hello", "identity": identity}))
     if mode == "takes-three-and-answers-the-last-first":
         answer_the_last_first([json.loads(sys.stdin.readline()) for _ in range(3)], on_progress)

@@ -95,6 +95,14 @@ def test_a_wrong_engine_violates_and_one_without_an_answer_is_broken_and_never_j
     assert said in verdict.describe()
 
 
+@pytest.mark.parametrize("mode", ["forgets-state", "one-batch-late"])
+def test_settings_of_the_engine_that_nobody_asked_for_are_a_possible_cause(tmp_path, mode):
+    (case,) = cases_at(CASES)
+    seen = recorded(MiniatureRuntime(tmp_path, mode), [case])
+    note = "the engine has settings of its own: spark.sql.x=1; --conf KEY=VALUE shows whether one is the cause"
+    assert (note in seen.verdicts[case.id].notes) is (seen.identities[0].settings != ()) is (mode == "forgets-state")
+
+
 def test_an_engine_that_hangs_is_broken_and_never_judged(verdict_of):
     """The limit may be short because no step before the last must keep within it."""
     verdict = verdict_of("hangs", step_timeout=0.5, steps=1)

@@ -6,7 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.session import MANAGER, SESSION_SETTINGS, _clear_hadoop_defaults, _static_settings, settings_of_each
+from harness.driver.session import (
+    MANAGER,
+    SESSION_SETTINGS,
+    _clear_hadoop_defaults,
+    _static_settings,
+    own_settings,
+    settings_of_each,
+)
 
 
 class Settings(dict[str, str]):
@@ -24,6 +31,30 @@ def test_of_hadoops_settings_those_stay_that_somebody_has_set():
     )
     _clear_hadoop_defaults(SimpleNamespace(sparkContext=context))
     assert settings == {"fs.s3a.endpoint": "https://ours"}
+
+
+def test_settings_of_queries_that_nobody_asked_for_and_that_are_no_defaults():
+    defaults = {"spark.sql.a": "true", "spark.sql.b": "1", "spark.sql.given": "x"}
+    has = {
+        "spark.sql.a": "false",
+        "spark.sql.b": "1",
+        "spark.sql.given": "y",
+        "spark.sql.acme": "z",
+        "spark.executor": "1",
+    }
+    has |= {"spark.sql.session.timeZone": "CET", "spark.sql.catalog.token": "sesame"}
+
+    def entry(key):
+        return SimpleNamespace(defaultValueString=lambda: defaults[key]) if key in defaults else None
+
+    config = SimpleNamespace(ConfigEntry=SimpleNamespace(findEntry=entry))
+    spark = SimpleNamespace(internal=SimpleNamespace(config=config))
+    context = SimpleNamespace(
+        _jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark))),
+        getConf=lambda: SimpleNamespace(getAll=lambda: list(has.items())),
+    )
+    own = own_settings(SimpleNamespace(sparkContext=context), {"spark.sql.given": "y"})
+    assert own == ["spark.sql.a=false (by default true)", "spark.sql.acme=z"]
 
 
 class ContextSettings(Settings):
