@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from conformance.cli.options import OUTPUT, argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
+from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
 from reports.analysis.change import changes
@@ -26,7 +27,7 @@ from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
 from reports.results.lookup import find_both
-from reports.results.published import left_out, published_results
+from reports.results.published import left_out, nearest_published, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference
 from reports.terminal.gate import lines, tallies
@@ -65,8 +66,10 @@ def gate(
     version use `conformance maintain diff`.
     """
     used = named_features(uses or ())
-    runtimes = {text: runtime for text in (from_, to) if (runtime := vendor_runtime(text)) is not None}
-    before, after = (runtimes[text].spark if text in runtimes else text for text in (from_, to))
+    runtimes = {text: runtime for text in (from_, to) if (runtime := _runtime(text, published=not results)) is not None}
+    before, after = (
+        runtimes[text].answered_by or runtimes[text].spark if text in runtimes else text for text in (from_, to)
+    )
     if runtimes and before == after:
         raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
     read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
@@ -100,6 +103,15 @@ def gate(
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
+
+
+def _runtime(text: str, *, published: bool) -> VendorRuntime | None:
+    """Return the runtime of a vendor that a text names, answered by the nearest release if the results are the published ones."""
+    runtime = vendor_runtime(text)
+    if runtime is None or not published:
+        return runtime
+    nearest = str(nearest_published(SparkVersion.parse(runtime.spark)) or runtime.spark)
+    return runtime if nearest == runtime.spark else replace(runtime, answered_by=nearest)
 
 
 def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:

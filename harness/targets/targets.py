@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 from conformance.core.case import Interface
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
+from conformance.core.vendors import vendor_runtime
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, StateStore, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
@@ -236,6 +237,9 @@ class Targets:
         try:
             version = SparkVersion.parse(text)
         except NotAVersion:
+            if (runtime := vendor_runtime(spec)) is not None:
+                why = f"is no release of Apache; {runtime.title} contains {runtime.spark}"
+                return UnknownTarget(spec, versions, [runtime.spark], why)
             names = [*WORDS, *(target.version.line for target in self.every_line()), *map(str, versions)]
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
             if re.fullmatch(r"\d+\.\d+", text) and SparkVersion.parse(f"{text}.0") > versions[-1]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import named
+from conformance.core.versions import NotAVersion, SparkVersion, named
 from reports.results.published import published, published_releases
 from reports.results.reading import Results
 from reports.results.records import TargetRecord
@@ -31,6 +31,10 @@ def find(results: Results, asked: str) -> TargetRecord:
         names = " or ".join(target.name for target in matching)
         raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
     if ours:
+        try:
+            SparkVersion.parse(asked)
+        except NotAVersion:
+            raise NoSuchVersion(f"{asked} names no published release: name one of Apache's ({known})") from None
         run = f"conformance run --all --spark {asked}"
         raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
     where = ", ".join(path.name for path in results.paths) or "the results"

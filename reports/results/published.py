@@ -86,6 +86,14 @@ def published_patches() -> tuple[SparkVersion, ...]:
     return tuple(sorted(version for version in versions if version is not None))
 
 
+def nearest_published(version: SparkVersion) -> SparkVersion | None:
+    """Return the release of the line with published results whose number is nearest, the older of two; None without any of the line."""
+    newest = (target.version for path in published() for target in header_of(path).targets)
+    known = {release for release in (*newest, *published_patches()) if release is not None}
+    of_line = [release for release in known if release.line == version.line]
+    return min(of_line, key=lambda release: (abs(release.patch - version.patch), release.patch), default=None)
+
+
 def between(first: str, last: str) -> tuple[str, ...]:
     """Return both, and the patch releases with published results between them."""
     start, end = _version(first), _version(last)

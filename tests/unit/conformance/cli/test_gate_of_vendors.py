@@ -35,6 +35,14 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
     [
         ("dbr-15.5 4.3.0", "dbr-15.5: it is not known which Apache Spark this Databricks Runtime contains; known are"),
         ("dbr-14.3 dbr-15.4", "dbr-14.3 and dbr-15.4 both contain Apache Spark 3.5.0: there is nothing to compare"),
+        ("hdinsight-5.1 4.3.0", "this Azure HDInsight contains; https://learn.microsoft.com/en-us/azure/hdinsight/"),
+        (
+            "dataproc-2.2 4.3.0",
+            "this Dataproc on Compute Engine contains; known are dataproc-3.0. Name Apache's release",
+        ),
+        ("emr-serverless 4.3.0", "this Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
+        ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
+        ("acme-1.0 4.3.0", "acme-1.0 names no published release: name one of Apache's (2.4.8,"),
         ("dbr-14.3 3.5.0", "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
     ],
 )
@@ -43,6 +51,42 @@ def test_what_cannot_be_compared_is_said(options, told):
     result = gate("--from", before, "--to", after)
     assert result.exit_code == 2
     assert told in " ".join((result.stdout + result.stderr).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "spark"),
+    [
+        ("glue-4.0", "AWS Glue 4.0", "3.3.0"),
+        ("glue-5.0", "AWS Glue 5.0", "3.5.4"),
+        ("emr-6.15", "Amazon EMR 6.15.0", "3.4.1"),
+        ("emr-7.9", "Amazon EMR 7.9.0", "3.5.5"),
+        ("emr-serverless-7.9", "Amazon EMR Serverless 7.9.0", "3.5.5"),
+        ("fabric-2.0", "Microsoft Fabric Runtime 2.0", "4.1.1"),
+        ("cdp-7.3.1", "Cloudera Runtime 7.3.1", "3.4.1"),
+        ("dbr-19", "Databricks Runtime 19", "4.2.0"),
+    ],
+)
+def test_a_runtime_contains_what_the_page_of_its_vendor_says(name, title, spark):
+    runtime = vendor_runtime(name)
+    assert (runtime.title, runtime.spark) == (title, spark)
+
+
+def test_the_nearest_release_answers_for_one_without_results():
+    shown = json.loads(gate("--from", "glue-3.0", "--to", "glue-5.0", "--json").stdout)
+    assert (shown["from"], shown["to"]) == ("3.1.3", "3.5.4")
+    assert [one["answered_by"] for one in shown["runtimes"]] == ["3.1.3", ""]
+    words = " ".join(gate("--from", "glue-3.0", "--to", "4.3.0").stdout.split())
+    assert (
+        "contains Apache Spark 3.1.1 (https://docs.aws.amazon.com/glue/latest/dg/release-notes.html, 5.1); 3.1.3, the nearest"
+        in words
+    )
+
+
+def test_a_command_that_runs_engines_names_the_release_to_run():
+    done = CliRunner().invoke(app, ["run", "--all", "--spark", "glue-4.0"])
+    assert done.exit_code == 2
+    said = "'glue-4.0' is no release of Apache; AWS Glue 4.0 contains 3.3.0. Did you mean 3.3.0?"
+    assert said in " ".join(done.output.replace("│", " ").split())
 
 
 def test_every_runtime_names_a_release_and_has_a_source():
