@@ -93,11 +93,10 @@ def _what_to_do(
 ) -> Iterator[str]:
     to, mending = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
     if answer == "refused":
-        tried = next((group for group in verdict.handoffs if group.workaround is not None), None)
-        if refused is not None and refused.workaround is not None:
-            yield f"Start it on {to} with {refused.workaround}: tried, it resumes"
-        elif refused is None and tried is not None and tried.workaround is not None:
-            yield f"Start it on {to} with {tried.workaround.setting}: tried, same rows"
+        proven = next((group.workaround.setting for group in verdict.handoffs if group.workaround is not None), None)
+        setting = refused.workaround if refused is not None else proven
+        if setting is not None:
+            yield f"Start it on {to} with {setting}: tried, {'same rows' if setting == proven else 'it resumes'}"
         else:
             yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: no setting is proven to help"
     elif answer == "differs" and verdict.ansi:
