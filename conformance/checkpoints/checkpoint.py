@@ -28,7 +28,8 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 
 MOST_SOURCES = 10_000
-LONGEST_ID = 1_000
+_UUID = re.compile("[0-9a-fA-F]{1,16}(-[0-9a-fA-F]{1,16}){4}")
+"""What Java reads as the id of a query."""
 MOST_UNPACKED = 256 * 1024**2
 """In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -142,6 +143,8 @@ class Checkpoint:
     """Whether the offset log has an entry of the micro-batch before the newest one."""
     has_gap: bool = False
     """Whether the offset log has no entry of the micro-batch before the newest one."""
+    unchecked: int = 0
+    """How many files of the state have content that is not checked: they are large, or no checksums are beside them."""
 
     @property
     def state_version(self) -> int:
@@ -195,6 +198,7 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
         sum(files.sizes.values()),
         has_entry_before=len(planned) > 1 and planned[-1] - 1 == planned[-2],
         has_gap=bool(planned) and planned[-1] > 0 and planned[-1] - 1 not in planned,
+        unchecked=state.unchecked(files),
     )
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):
         return replace(
@@ -278,7 +282,9 @@ def _missing_in_log(files: Files, log: PurePosixPath, upto: int, needed_by: str)
     if (lacking := next((number for number in reversed(needed) if number not in entries), None)) is not None:
         yield MissingFile(log / f"{lacking}{'' if (lacking + 1) % interval else '.compact'}", needed_by)
     for path in (path for number, path in entries.items() if number in needed):
-        yield from fault(files, path, needed_by)
+        yield from (faults := [*fault(files, path, needed_by)])
+        for line in _lines(files, path, least=1)[1] if not faults else ():
+            _json(path, line)
 
 
 def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:
@@ -302,8 +308,8 @@ def _query_id(files: Files) -> str | None:
         return None
     content = files.read(path)
     try:
-        if len(id := str(json.loads(content)["id"])) > LONGEST_ID:
-            raise ValueError("Spark's are UUIDs")
+        if not _UUID.fullmatch(id := str(json.loads(content)["id"])):
+            raise ValueError("Spark reads no other")
         return id
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpoint(path, "this is not the metadata of a query, or it is incomplete") from None
@@ -360,7 +366,7 @@ def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
     try:
         metadata = json.loads(text)
     except (ValueError, RecursionError):
-        raise DamagedCheckpoint(path, "the second line is not JSON: the entry is incomplete") from None
+        raise DamagedCheckpoint(path, "a line that should be JSON is none: the entry is incomplete") from None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("conf", {}), dict):
         raise DamagedCheckpoint(path, "the second line is not the metadata of a micro-batch")
     return metadata

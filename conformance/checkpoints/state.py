@@ -16,9 +16,9 @@ from functools import cache
 from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
-from conformance.checkpoints.files import MOST_BYTES, DamagedCheckpoint, Files, MissingFile, fault
+from conformance.checkpoints.files import MOST_BYTES, MOST_CHECKED, DamagedCheckpoint, Files, MissingFile, fault
 
 NEWEST_SCHEMA = 3
 """The newest format of a schema file that we know."""
@@ -152,11 +152,23 @@ def missing_files(
                         yield from _missing_of_zip(files, path, needed_by)
 
 
+def unchecked(files: Files) -> int:
+    """How many files of the state have content that `fault` cannot check: a zip has checksums of its own."""
+    return sum(
+        path.parts[0] == "state"
+        and path.suffix in (".delta", ".snapshot", ".changelog", ".sst")
+        and (size > MOST_CHECKED or path.with_name(f".{path.name}.crc") not in files.sizes)
+        for path, size in files.sizes.items()
+    )
+
+
 def _missing_of_zip(files: Files, path: PurePosixPath, needed_by: str) -> Iterator[MissingFile]:
     try:
         with ZipFile(BytesIO(files.read(path))) as zipped:
             if zipped.getinfo("metadata").file_size > MOST_BYTES:
                 raise ValueError("it is too long")
+            if zipped.testzip() is not None:
+                raise BadZipFile("an entry does not fit its checksum")
             metadata = json.loads(zipped.read("metadata").partition(b"\n")[2])
         named = [
             (path.parent / folder / str(file[key]), int(file["sizeBytes"]))

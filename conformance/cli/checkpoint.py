@@ -20,6 +20,7 @@ from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import named_job, one_query, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
 from conformance.cli.progress import NoAnswers
+from conformance.core.wording import counted
 from conformance.own_job import resumption
 from conformance.own_job.statements import awaiting_statements
 from reports.results.status import Statement
@@ -61,6 +62,10 @@ def inspect(
         statements = [*awaiting_statements(changes)]
         if not checkpoint.missing and all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
+        if checkpoint.unchecked:
+            files = counted(checkpoint.unchecked, "file")
+            content = f"the content of {files} of the state is not checked: they are large, or without checksums"
+            statements.append(Statement("unsupported", "–", content))
         if checkpoint.operators:
             statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))
         shown += [Text(), Text(f"On Spark {target.version}", style="bold")]

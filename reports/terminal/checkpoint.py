@@ -129,6 +129,7 @@ def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | 
         **({"missing": [str(file.path) for file in checkpoint.missing]} if checkpoint.missing else {}),
         **({"why": list(map(str, checkpoint.missing))} if checkpoint.missing else {}),
         "bytes": checkpoint.size,
+        "unchecked": checkpoint.unchecked,
         **({"to": to, "awaiting": [_picked(change, *_OF_A_CHANGE) for change in changes]} if to is not None else {}),
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+QUERY_ID = "5a1d0000-0000-0000-0000-000000000000"
 DATA = Path(__file__).parents[1] / "unit" / "conformance" / "checkpoints" / "data"
 
 
@@ -44,7 +45,7 @@ def small(root: Path, *, committed: bool = True, watermark_ms: int = 0, **files:
         "conf": {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.join.stateFormatVersion": "2"},
     }
     content: dict[str, str | bytes] = {
-        "metadata": json.dumps({"id": "5a1d"}),
+        "metadata": json.dumps({"id": QUERY_ID}),
         "offsets/0": f'v1\n{json.dumps(metadata)}\n{{"logOffset":0}}',
         "sources/0/0": 'v1\n{"path":"file:///in/0.json","timestamp":1,"batchId":0}',
     }

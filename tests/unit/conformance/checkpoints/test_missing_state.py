@@ -14,7 +14,7 @@ import pytest
 
 from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.files import DamagedCheckpoint, Folder, NoSuchCheckpoint
-from tests.support.checkpoints import releases_with, small, write, written_by
+from tests.support.checkpoints import QUERY_ID, releases_with, small, write, written_by
 from tests.support.commands import answer_of
 
 NAMES = ("window_aggregation-hdfs", "outer_join-hdfs", "deduplication-hdfs", "session_window-hdfs", "filter_only-hdfs")
@@ -101,7 +101,7 @@ def test_epochs_of_continuous_processing_are_not_micro_batches_without_data(tmp_
         for log in ("offsets", "commits")
         for epoch in (0, 1)
     }
-    assert missing(write(tmp_path, {"metadata": '{"id": "5a1d"}', **logs})) == []
+    assert missing(write(tmp_path, {"metadata": f'{{"id": "{QUERY_ID}"}}', **logs})) == []
 
 
 @pytest.mark.parametrize(
@@ -313,3 +313,23 @@ def test_the_log_of_a_sink_and_each_file_that_it_names(tmp_path: Path, capsys: p
     assert lacks()[0] == "_spark_metadata/1"
     with pytest.raises(NoSuchCheckpoint, match="it has no log _spark_metadata"):
         read(Folder.open(root), Folder.open(root))
+
+
+def test_files_of_the_state_whose_content_is_not_checked_are_counted(tmp_path: Path) -> None:
+    root = written_by("4.3.0", "outer_join-hdfs", tmp_path)
+    deltas = [*root.rglob("*.delta")]
+    assert found(root).unchecked == len(deltas) > 0
+    for path in deltas:
+        crc = zlib.crc32(content := path.read_bytes()).to_bytes(4, "big")
+        path.with_name(f".{path.name}.crc").write_bytes(b"crc\0" + len(content).to_bytes(4, "big") + crc)
+    assert (found(root).unchecked, missing(root)) == (0, [])
+
+
+def test_a_zip_whose_entry_does_not_fit_its_checksum_is_damaged(tmp_path: Path) -> None:
+    root = written_by("4.3.0", "window_aggregation-rocksdb", tmp_path)
+    zipped = root / "state/0/0/4.zip"
+    with ZipFile(zipped, "a") as whole:
+        whole.writestr("OPTIONS-000007", "[Version]")
+    assert missing(root) == []
+    zipped.write_bytes(zipped.read_bytes().replace(b"[Version]", b"[version]"))
+    assert missing(root) == ["state/0/0/4.zip"]

@@ -162,7 +162,7 @@ def test_names_settings_and_columns_cannot_act_on_the_terminal(
 ) -> None:
     metadata = json.dumps({"conf": {HOSTILE: HOSTILE, "\ud800": "\udfff"}})
     state = f"state__0__0__{HOSTILE}__1.delta"
-    small(tmp_path, metadata=json.dumps({"id": HOSTILE}), offsets__0=OFFSETS % (metadata, HOSTILE), **{state: "x"})
+    small(tmp_path, offsets__0=OFFSETS % (metadata, HOSTILE), **{state: "x"})
     for option in ([], ["--json"], ["--to", "4.3"]):
         code, out, err = run(capsys, str(tmp_path), *option)
         assert (code, err) == (0, ""), option
