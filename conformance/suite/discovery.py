@@ -166,6 +166,13 @@ class _Wanted:
         return self._key in text or b"\\" in text
 
 
+def _in_the_suite(path: Path) -> str:
+    """Name the suite's own file or folder for a path such as ``cases/late-drops`` outside of a checkout, or for the id of a case."""
+    name = path.relative_to("cases") if path.parts[:1] == ("cases",) else path
+    near = () if path.is_absolute() else (shipped() / name, shipped() / f"{name}{SUFFIXES[0]}")
+    return next((f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists()), "")
+
+
 class _Reader:
     def __init__(self, wanted: _Wanted | None = None) -> None:
         self._wanted = wanted
@@ -180,7 +187,7 @@ class _Reader:
     def read(self, path: Path) -> None:
         if not path.exists():
             if (of_matrix := expansion_at(path.absolute())) is None:
-                self._problems.append(Problem(path, 0, 0, "no such file or folder"))
+                self._problems.append(Problem(path, 0, 0, f"no such file or folder{_in_the_suite(path)}"))
             elif (file := of_matrix[0]) not in self._seen:
                 self._cases_in(file, self._root(file, file.parent), of_matrix[1])
             return

@@ -64,9 +64,9 @@ def _table(matrix: Matrix, width: int) -> Iterator[Text]:
                 marks = [MARKS[matrix.status(case, name)] for name in part.names]
                 yield part.row(INDENT + case.rpartition("/")[2], [Text(mark.glyph, style=mark.style) for mark in marks])
         feet = [Text(foot, style="bold") for foot in part.feet]
-        yield part.row(
-            part.foot, feet, Text(_total(matrix.count(matrix.cases, part.names)), style="bold"), style="bold"
-        )
+        totals = CellTotal.of_counts(matrix.count(matrix.cases, part.names))
+        shown = str(totals if part.foot == AS_EXPECTED else totals.missing)
+        yield part.row(part.foot, feet, Text(shown, style="bold"), style="bold")
 
 
 @dataclass(frozen=True)

@@ -355,3 +355,16 @@ def test_some_cases_of_the_suite_that_have_a_key() -> None:
     found = some([case.id for case in whole], key="upgrades")
     assert [case for case in found if case.upgrades] == [case for case in whole if case.upgrades]
     assert len(found) < len(whole) / 2
+
+
+@pytest.mark.parametrize("path", ["cases/late-drops", "late-drops/window-still-open", "late-drops/no-such", "../cases"])
+def test_outside_of_a_checkout_the_suites_own_is_named(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = load([Path(path)]).problems
+    own = {"cases/late-drops": "late-drops", "late-drops/window-still-open": "late-drops/window-still-open.yaml"}.get(
+        path
+    )
+    more = f"; the suite's own is {shipped() / own}" if own else ""
+    assert str(problem) == f"{path}: no such file or folder{more}"
