@@ -55,7 +55,12 @@ STATE_VIEW = "state"
 
 class Frozen(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,
     )
 
 
@@ -132,7 +137,7 @@ class Restart(Frozen):
     """Stop the query and start it again from its checkpoint."""
 
     how: HowRestarted
-    change: RestartChange = RestartChange()
+    change: RestartChange = Field(default_factory=RestartChange)
     at: KillPoint = "rest"
     """When ``kill`` kills the engine."""
     add: Arrival = {}

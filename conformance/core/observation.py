@@ -80,7 +80,7 @@ _json = json.JSONEncoder(check_circular=False).encode
 
 class FrozenRecord(BaseModel):
     # The docstrings of records are in the published schemas of results and of messages.
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class BatchBehaviour(NamedTuple):

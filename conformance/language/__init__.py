@@ -6,7 +6,20 @@ the JSON Schema and the values of the model all come from it. ``case_file``, ``s
 ``row_checks`` and ``query_checks`` are rules alone.
 """
 
-from conformance.language.reader import case_from, read_any, read_case
-from conformance.language.source import InvalidCase, Problem
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.language.reader import case_from, read_any, read_case
+    from conformance.language.source import InvalidCase, Problem
 
 __all__ = ["InvalidCase", "Problem", "case_from", "read_any", "read_case"]
+
+
+def __getattr__(name: str) -> object:
+    # The reader takes long to import; who asks for one of the modules below does without it.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{'source' if name in ('InvalidCase', 'Problem') else 'reader'}"), name)

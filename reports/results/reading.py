@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from conformance.core.case import Case
 from conformance.core.wording import redact
@@ -188,7 +188,9 @@ class StoredCell(_Stored, Cell):
 
 
 ReadRecord: TypeAlias = Header | Introduction | StoredCell | Footer
-_READ: TypeAdapter[ReadRecord] = TypeAdapter(Annotated[ReadRecord, Field(discriminator="record")])
+_READ: TypeAdapter[ReadRecord] = TypeAdapter(
+    Annotated[ReadRecord, Field(discriminator="record")], config=ConfigDict(defer_build=True)
+)
 
 
 @lru_cache(maxsize=_KEPT)

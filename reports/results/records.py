@@ -54,7 +54,7 @@ Name: TypeAlias = Annotated[str, AfterValidator(_visible)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", defer_build=True)
 
 
 class TargetRecord(_Record):
@@ -366,7 +366,9 @@ def digest_of(hashes: int) -> str:
 
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | Footer
-RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="record")])
+RECORD: TypeAdapter[AnyRecord] = TypeAdapter(
+    Annotated[AnyRecord, Field(discriminator="record")], config=ConfigDict(defer_build=True)
+)
 
 
 def json_schema() -> dict[str, Any]:
