@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.versions import SparkVersion
-from conformance.suite import discovery
 from conformance.suite.features import named_features, needs
 from reports.analysis.change import changes
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
-from reports.analysis.gate import DRAFT, FailOn, Gate, Ruling, draft, read_accepted
-from reports.analysis.gate import gate as judged
+from reports.analysis.gate import DRAFT, FailOn, Gate, KnownPair, Ruling, draft, in_baseline, known_pair, read_accepted
 from reports.analysis.matrix import Matrix
+from reports.analysis.published_pairs import published_pair
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
 from reports.results.lookup import find_both
@@ -72,33 +71,23 @@ def gate(
     )
     if runtimes and before == after:
         raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
-    read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
     by_strength = fail_on in ("documented", "guaranteed")
-    matrix = Matrix.of(read)
-    compared = changes(matrix, *find_both(read, before, after))
-    shown = [change.case for change in compared.changes if change.of_rows or verbose or as_json]
-    # Of most other cases only what they document about checkpoints is needed.
-    key = None if used or by_strength else "upgrades"
-    more = discovery.some(shown, cases) if key else ()
-    known = {case.id: case for case in (*discovery.some(read.header.cases, cases, key=key), *more)}
-    answer = judged(
-        read,
-        before,
-        after,
-        fail_on=fail_on,
-        strengths={case.id: case.strength for case in known.values()} if by_strength else None,
-        uses=used,
-        needs=needs(known.values()) if used else None,
-        cases=tuple(known.values()),
-        accepted=read_accepted(accept) if accept is not None else (),
-        baseline=Results.read(baseline) if baseline is not None else None,
-        matrix=matrix,
-        left_out=left_out(read) if not results else (),
+    baseline_read = Results.read(baseline) if baseline is not None else None
+    known = published_pair(before, after) if not (results or cases or used or baseline_read) else None
+    features = None
+    if known is None:
+        known, features = _compared(results, before, after, cases, with_features=bool(used))
+    answer = known.ruled(
+        fail_on,
+        known.strengths if by_strength else None,
+        used,
+        features,
+        read_accepted(accept) if accept is not None else (),
+        in_baseline(baseline_read, before, after),
         require_tried=require_tried,
     )
-    titles = {case.id: case.title for case in known.values()}
     vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
-    rows = () if as_json else lines(answer, titles, vendors, verbose=verbose, width=width())
+    rows = () if as_json else lines(answer, known.titles, vendors, verbose=verbose, width=width())
     print_answer(rows, _record(answer, [*runtimes.values()]), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
@@ -112,6 +101,24 @@ def _runtime(text: str, *, published: bool) -> VendorRuntime | None:
         return runtime
     nearest = str(nearest_published(SparkVersion.parse(runtime.spark)) or runtime.spark)
     return runtime if nearest == runtime.spark else replace(runtime, answered_by=nearest)
+
+
+def _compared(
+    results: Sequence[Path] | None, before: str, after: str, cases: Sequence[Path] | None, *, with_features: bool
+) -> tuple[KnownPair, Mapping[str, Sequence[str]] | None]:
+    """Compare two versions by results, the published ones by default; with the features that each case needs, if asked for."""
+    # The language of cases takes long to import, and published pairs do without it.
+    from conformance.suite import discovery
+
+    read = Results.read_all(results) if results else published_results((before, after), origins=(before,))
+    matrix = Matrix.of(read)
+    changed = [change.case for change in changes(matrix, *find_both(read, before, after)).changes]
+    # Of most other cases only what they document about checkpoints is needed.
+    some = discovery.some(read.header.cases, cases, key=None if with_features else "upgrades")
+    known = {case.id: case for case in (*some, *(() if with_features else discovery.some(changed, cases)))}
+    omitted = left_out(read) if not results else ()
+    pair = known_pair(read, before, after, tuple(known.values()), matrix, omitted)
+    return pair, needs(known.values()) if with_features else None
 
 
 def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:

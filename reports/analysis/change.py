@@ -147,22 +147,23 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
     same: dict[str, bool] = {}
     outside: dict[str, bool] = {}
     missing: list[MissingAnswer] = []
-    for case in matrix.cases:
-        pair = [(target, matrix.cell(case, target)) for target in (before, after)]
-        (_, a), (_, b) = pair
+    for case, a, b in zip(matrix.cases, matrix.column(before), matrix.column(after), strict=True):
+        if a is not None and b is not None and has_behaviour(a) and has_behaviour(b):
+            if a.case_digest != b.case_digest:
+                missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
+            elif same_behaviour(a, b):
+                same[case] = a.status == b.status == "bug"
+            else:
+                different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
+            continue
+        pair = ((before, a), (after, b))
         open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             missing += [
                 MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"
             ]
-        elif open_ or a is None or b is None:
-            outside[case] = len(open_) == 1
-        elif a.case_digest != b.case_digest:
-            missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
-        elif same_behaviour(a, b):
-            same[case] = a.status == b.status == "bug"
         else:
-            different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
+            outside[case] = len(open_) == 1
     order = list(MEANINGS)
     different.sort(key=lambda changed: (order.index(changed.meaning), changed.case))
     wrong_on_both, one_sided = (tuple(case for case, is_so in cases.items() if is_so) for cases in (same, outside))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Upgrade
 from conformance.core.observation import FrozenRecord
 from conformance.core.versions import SparkVersion, releases
 from conformance.core.wording import counted
@@ -23,7 +23,6 @@ from conformance.judging.finding import described
 from conformance.judging.verdict import Outcome, Status, as_documented
 from conformance.suite.conditions import UNKNOWN, Condition, by_condition
 from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
-from reports.results.errors import CellKey
 from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN
 
@@ -82,11 +81,11 @@ class Checkpoints:
     """What the cases document for these versions and no result is about."""
     ran: Pair | None = None
     """Whose checkpoints were tried: of these versions, or else of the nearest pair; None if no pair of their lines was."""
-    changes: Mapping[CellKey, CheckpointChange] = field(default_factory=dict)
-    """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand."""
+    changes: Mapping[str, CheckpointChange] = field(default_factory=dict)
+    """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand, by case and place."""
 
     def change(self, cell: Cell) -> CheckpointChange:
-        return self.changes.get(cell.key, CheckpointChange())
+        return self.changes.get(" ".join(cell.key), CheckpointChange())
 
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
@@ -135,7 +134,11 @@ class Checkpoints:
         return counted(count, "checkpoint") if count else ""
 
     def count(self, *colours: Colour) -> int:
-        return sum(colour_of(cell.status, cell.outcome) in colours for cell in self.cells)
+        return sum(map(self._colours.__getitem__, colours))
+
+    @cached_property
+    def _colours(self) -> Counter[Colour]:
+        return Counter(colour_of(cell.status, cell.outcome) for cell in self.cells)
 
     def of(self, concerns: Callable[[str], bool]) -> Checkpoints:
         """Return what is known about the checkpoints of some cases."""
@@ -207,40 +210,95 @@ def by_pair(cells: Iterable[Cell]) -> Mapping[Pair, tuple[Cell, ...]]:
     return {pair: tuple(own) for pair, own in pairs.items()}
 
 
+@dataclass(frozen=True, eq=False)
+class UpgradeMatrix:
+    """The checkpoints that were tried, and the cases, which may document something for versions without a result."""
+
+    handed: Mapping[Pair, tuple[Cell, ...]]
+    cases: Mapping[str, Case]
+    _known: dict[Pair, Checkpoints] = field(default_factory=dict)
+    _changes: dict[Pair, Mapping[str, CheckpointChange]] = field(default_factory=dict)
+    _outcomes: dict[tuple[object, ...], Outcome | None] = field(default_factory=dict)
+
+    def between(self, before: TargetRecord, after: TargetRecord) -> Checkpoints:
+        """Return what is known about the checkpoints that one version wrote and another resumes.
+
+        Where none was tried, those of the nearest pair answer: of the same lines, and of one of the two versions if there is such a pair.
+        """
+        names = before.name, after.name
+        if names not in self._known:
+            self._known[names] = self._between(before, after)
+        return self._known[names]
+
+    def _between(self, before: TargetRecord, after: TargetRecord) -> Checkpoints:
+        own = (before.name, after.name)
+        # Of one line, no other pair leads from an older release to a newer one, or back.
+        sides = [
+            {end.name, *(f"spark-{release}" for release in releases() if release.line == end.line != other.line)}
+            for end, other in ((before, after), (after, before))
+        ]
+        near = (pair for pair, count in self._tried.items() if pair[0] in sides[0] and pair[1] in sides[1] and count)
+        ran = max(near, key=lambda pair: (sum(map(str.__eq__, pair, own)), self._tried[pair]), default=None)
+        cells = self.handed.get(own, ())
+        if ran is None and cells and all(cell.status == "not-applicable" for cell in cells):
+            ran = own  # no case has a checkpoint that could be tried
+        answered = {cell.case for cell in cells if cell.status != "not-run"}
+        documented = tuple(self._documented(before, after, answered))
+        if ran is None:
+            return Checkpoints(before, after, cells, documented)
+        if ran not in self._changes:
+            known = {end.name: end.version for end in (before, after)}
+            versions = [known.get(name) or SparkVersion.parse(name.removeprefix("spark-")) for name in ran]
+            self._changes[ran] = self._changes_of(ran, VersionPair(versions[0], versions[1]))
+        return Checkpoints(before, after, self.handed[ran], documented, ran, self._changes[ran])
+
+    @cached_property
+    def _tried(self) -> Mapping[Pair, int]:
+        return {pair: _tried(cells) for pair, cells in self.handed.items()}
+
+    @cached_property
+    def _documenting(self) -> Sequence[CheckpointHandoff]:
+        return handoffs([case for case in self.cases.values() if case.upgrades])
+
+    def _changes_of(self, ran: Pair, pair: VersionPair) -> Mapping[str, CheckpointChange]:
+        alone = {(cell.case, cell.cut): cell for cell in self.handed.get((ran[1], ran[1]), ())}
+        return {
+            " ".join(cell.key): _change(cell, case, pair, alone.get((cell.case, cell.cut)))
+            for cell in self.handed[ran]
+            if cell.status not in NORMAL
+            if (case := self.cases.get(cell.written)) is not None and case.digest == cell.case_digest
+        }
+
+    def _documented(
+        self, before: TargetRecord, after: TargetRecord, answered: Set[str]
+    ) -> Iterator[DocumentedCheckpoint]:
+        if before.version is None or after.version is None:
+            return
+        pair = VersionPair(before.version, after.version)
+        for handoff in self._documenting:
+            case = handoff.case
+            if case.id in answered:
+                continue
+            entry = case.upgrade_between(pair.origin, pair.to, handoff.cut)
+            if entry is not None and (outcome := self._outcome(handoff, pair, entry)) is not None:
+                yield DocumentedCheckpoint(case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
+
+    def _outcome(self, handoff: CheckpointHandoff, pair: VersionPair, entry: Upgrade) -> Outcome | None:
+        """Return what an entry documents; None if there is no checkpoint. All versions of which the case says the same share it."""
+        case = handoff.case
+        said = ((case.applies_to(end), id(case.differs_on(end))) for end in (pair.origin, pair.to))
+        key = case.id, handoff.cut, id(entry), *said
+        if key not in self._outcomes:
+            is_there = no_checkpoint(handoff, pair) is None
+            self._outcomes[key] = documented_outcome(handoff, pair)[0] if is_there else None
+        return self._outcomes[key]
+
+
 def checkpoints(
     handed: Mapping[Pair, tuple[Cell, ...]], cases: Iterable[Case], before: TargetRecord, after: TargetRecord
 ) -> Checkpoints:
-    """Return what is known about the checkpoints that one version wrote and another resumes.
-
-    Where none was tried, those of the nearest pair answer: of the same lines, and of one of the two versions if there is such a pair.
-
-    ``handed``: the upgrade matrix; ``cases``: may document something for versions without a result.
-    """
-    own, at_hand = (before.name, after.name), {case.id: case for case in cases}
-    # Of one line, no other pair leads from an older release to a newer one, or back.
-    sides = [
-        {end.name, *(f"spark-{release}" for release in releases() if release.line == end.line != other.line)}
-        for end, other in ((before, after), (after, before))
-    ]
-    near = (pair for pair in handed if pair[0] in sides[0] and pair[1] in sides[1] and _tried(handed[pair]))
-    ran = max(near, key=lambda pair: (sum(map(str.__eq__, pair, own)), _tried(handed[pair])), default=None)
-    cells = handed.get(own, ())
-    if ran is None and cells and all(cell.status == "not-applicable" for cell in cells):
-        ran = own  # no case has a checkpoint that could be tried
-    answered = {cell.case for cell in cells if cell.status != "not-run"}
-    documented = tuple(known for known in _documented(at_hand.values(), before, after) if known.case not in answered)
-    if ran is None:
-        return Checkpoints(before, after, cells, documented)
-    known = {end.name: end.version for end in (before, after)}
-    versions = [known.get(name) or SparkVersion.parse(name.removeprefix("spark-")) for name in ran]
-    alone = {(cell.case, cell.cut): cell for cell in handed.get((ran[1], ran[1]), ())}
-    changes = {
-        cell.key: _change(cell, case, VersionPair(versions[0], versions[1]), alone.get((cell.case, cell.cut)))
-        for cell in handed[ran]
-        if cell.status not in NORMAL
-        if (case := at_hand.get(cell.written)) is not None and case.digest == cell.case_digest
-    }
-    return Checkpoints(before, after, handed[ran], documented, ran, changes)
+    """Ask for one pair of versions as ``UpgradeMatrix.between`` does."""
+    return UpgradeMatrix(handed, {case.id: case for case in cases}).between(before, after)
 
 
 def _change(cell: Cell, case: Case, pair: VersionPair, alone: Cell | None) -> CheckpointChange:
@@ -252,17 +310,6 @@ def _change(cell: Cell, case: Case, pair: VersionPair, alone: Cell | None) -> Ch
     else:
         same = no_checkpoint(handoff, own) is None and documented_outcome(handoff, own) == documented
     return CheckpointChange(differs_in=documented[1], condition=Condition.of(case, cell.cut, restart=same))
-
-
-def _documented(cases: Iterable[Case], before: TargetRecord, after: TargetRecord) -> Iterator[DocumentedCheckpoint]:
-    if before.version is None or after.version is None:
-        return
-    pair = VersionPair(before.version, after.version)
-    for handoff in handoffs([case for case in cases if case.upgrades]):
-        entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
-        if entry is not None and no_checkpoint(handoff, pair) is None:
-            outcome, _ = documented_outcome(handoff, pair)
-            yield DocumentedCheckpoint(handoff.case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
 
 
 def groups_of(cells: Iterable[Cell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:

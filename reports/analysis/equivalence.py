@@ -39,7 +39,8 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callabl
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
         known: dict[object, _Compared] = a.file_of_results.compared
-        key = compared, a.case, a.behaviour, a.columns, b.file_of_results, b.case, b.behaviour, b.columns
+        # A file keeps one tuple for equal columns, whose hash takes long.
+        key = compared, a.case, a.behaviour, id(a.columns), b.file_of_results, b.case, b.behaviour, id(b.columns)
         if key not in known:
             known[key] = compared(a, b)
         return known[key]

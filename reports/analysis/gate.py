@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from conformance.language.source import Entries, InvalidCase, Items, Node, Probl
 from conformance.suite.conditions import UNKNOWN, Condition, counts
 from conformance.suite.features import relevance
 from reports.analysis.change import NOTHING_COMPARED, Change, Changes, changes
-from reports.analysis.checkpoints import Checkpoints, by_pair, checkpoints
+from reports.analysis.checkpoints import Checkpoints, UpgradeMatrix, by_pair
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.results.checkpoint_status import Colour, colour_of
@@ -272,6 +272,98 @@ class Gate:
         return f"exit {self.exit_code}: {'; '.join(said)}"
 
 
+@dataclass(frozen=True)
+class KnownPair:
+    """All that is known of two versions, before options say what may pass."""
+
+    compared: Changes
+    conditions: tuple[Condition, ...]
+    """Under which condition a job can meet each change."""
+    bugs: tuple[ShownBug, ...]
+    """The known bugs that both versions have."""
+    checkpoints: Checkpoints
+    left_out: tuple[str, ...] = ()
+    """The cases that one of the versions has not run as they are now."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """The title of each case that changes and is at hand."""
+    strengths: Mapping[str, Strength] = field(default_factory=dict)
+    """Whether the behaviour of each such case is documented."""
+
+    def ruled(
+        self,
+        fail_on: FailOn = "running",
+        strengths: Mapping[str, Strength] | None = None,
+        uses: frozenset[str] = frozenset(),
+        needs: Mapping[str, Sequence[str]] | None = None,
+        accepted: Sequence[Acceptance] = (),
+        earlier: Sequence[Mapping[str, Cell]] | None = None,
+        require_tried: bool = False,
+    ) -> Gate:
+        """Decide on every change, with the options of `gate`; ``earlier``: the cells of both versions in the baseline, by case."""
+        needs, compared = needs or {}, self.compared
+        about = [entry for entry in accepted if entry.applies_to(compared.before.spark, compared.after.spark)]
+        rulings = []
+        used: set[Acceptance] = set()
+        for change, condition in zip(compared.changes, self.conditions, strict=True):
+            strength = strengths.get(change.case, "documented") if strengths is not None else None
+            covering = [entry for entry in about if entry.covers(change)]
+            used.update(covering)
+            passing: Passing = "fails"
+            if not _concerns(change.case, uses, needs):
+                passing = "unrelated"
+            elif earlier is not None and _known(earlier, change):
+                passing = "known"
+            elif covering:
+                passing = "accepted"
+            elif not fails(change, strength, fail_on):
+                passing = "tolerated"
+            because = covering[0].because if passing == "accepted" else None
+            rulings.append(Ruling(change, strength, passing, because, condition))
+        both = (*compared.same, *(change.case for change in compared.changes))
+        return Gate(
+            compared,
+            fail_on,
+            tuple(rulings),
+            tuple(entry for entry in about if entry not in used),
+            tuple(bug for bug in self.bugs if any(_concerns(case, uses, needs) for case in bug.cases)),
+            uses,
+            sum(_concerns(case, uses, needs) for case in both),
+            self.checkpoints.of(lambda case: _concerns(case, uses, needs)),
+            self.left_out,
+            require_tried,
+        )
+
+
+def known_pair(
+    results: Results,
+    before: str,
+    after: str,
+    cases: Sequence[Case] = (),
+    matrix: Matrix | None = None,
+    left_out: Sequence[str] = (),
+    upgrades: UpgradeMatrix | None = None,
+) -> KnownPair:
+    """Compare two versions, named as for ``find``; the arguments are those of `gate`, which raises the same."""
+    results.check_with(cases)
+    matrix = matrix or Matrix.of(results)
+    pair = find_both(results, before, after)
+    compared = changes(matrix, *pair)
+    at_hand, ran = {case.id: case for case in cases}, set(matrix.cases)
+    upgrades = upgrades or UpgradeMatrix(
+        by_pair(results.upgrades), {id: case for id, case in at_hand.items() if id in ran}
+    )
+    changed = [at_hand[change.case] for change in compared.changes if change.case in at_hand]
+    return KnownPair(
+        compared,
+        tuple(change.condition(at_hand.get(change.after.written)) for change in compared.changes),
+        matrix.bugs_of_both(*pair),
+        upgrades.between(*pair),
+        tuple(left_out),
+        {case.id: case.title for case in changed},
+        {case.id: case.strength for case in changed},
+    )
+
+
 def gate(
     results: Results,
     before: str,
@@ -286,6 +378,7 @@ def gate(
     cases: Sequence[Case] = (),
     matrix: Matrix | None = None,
     left_out: Sequence[str] = (),
+    upgrades: UpgradeMatrix | None = None,
     require_tried: bool = False,
 ) -> Gate:
     """Compare two versions, named as for ``find``, and decide on every change.
@@ -300,58 +393,25 @@ def gate(
         needs: the features that each case needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
         cases: those that say under which condition a change is met, and what becomes of checkpoints, if they ran.
-        matrix: the matrix of the results, if there is one already.
+        matrix: the matrix of the results, if there is one already; ``upgrades``: the same for their checkpoints.
         left_out: cases that are not among the results because one of the versions has not run them as they are now.
         require_tried: whether the gate fails if something that a version could run was not tried.
 
     Raises:
         WrongUsage: a version is not in the results, or not in the baseline, or both are one.
     """
-    results.check_with(cases)
-    matrix, needs = matrix or Matrix.of(results), needs or {}
-    pair = find_both(results, before, after)
-    compared = changes(matrix, *pair)
-    about = [entry for entry in accepted if entry.applies_to(pair[0].spark, pair[1].spark)]
-    earlier = None
-    if baseline is not None:
-        names = [find(baseline, version).name for version in (before, after)]
-        earlier = [{cell.case: cell for cell in baseline.cells if cell.target == name} for name in names]
-    at_hand = {case.id: case for case in cases}
-    rulings = []
-    used: set[Acceptance] = set()
-    for change in compared.changes:
-        strength = strengths.get(change.case, "documented") if strengths is not None else None
-        covering = [entry for entry in about if entry.covers(change)]
-        used.update(covering)
-        passing: Passing = "fails"
-        if not _concerns(change.case, uses, needs):
-            passing = "unrelated"
-        elif earlier is not None and _known(earlier, change):
-            passing = "known"
-        elif covering:
-            passing = "accepted"
-        elif not fails(change, strength, fail_on):
-            passing = "tolerated"
-        because = covering[0].because if passing == "accepted" else None
-        condition = change.condition(at_hand.get(change.after.written))
-        rulings.append(Ruling(change, strength, passing, because, condition))
-    stale = tuple(entry for entry in about if entry not in used)
-    ran = set(matrix.cases)
-    both = (*compared.same, *(change.case for change in compared.changes))
-    return Gate(
-        compared,
-        fail_on,
-        tuple(rulings),
-        stale,
-        tuple(bug for bug in matrix.bugs_of_both(*pair) if any(_concerns(case, uses, needs) for case in bug.cases)),
-        uses,
-        sum(_concerns(case, uses, needs) for case in both),
-        checkpoints(by_pair(results.upgrades), [case for case in cases if case.id in ran], *pair).of(
-            lambda case: _concerns(case, uses, needs)
-        ),
-        tuple(left_out),
-        require_tried,
+    known = known_pair(results, before, after, cases, matrix, left_out, upgrades)
+    return known.ruled(
+        fail_on, strengths, uses, needs, accepted, in_baseline(baseline, before, after), require_tried=require_tried
     )
+
+
+def in_baseline(baseline: Results | None, before: str, after: str) -> Sequence[Mapping[str, Cell]] | None:
+    """Return the cells of both versions by case; None without a baseline. Raises as ``find``."""
+    if baseline is None:
+        return None
+    names = [find(baseline, version).name for version in (before, after)]
+    return [{cell.case: cell for cell in baseline.cells if cell.target == name} for name in names]
 
 
 def default_rulings(compared: Changes, condition: Callable[[Change], Condition]) -> tuple[Ruling, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -76,6 +76,16 @@ class Matrix:
 
     def cell(self, case: str, target: TargetRecord) -> Cell | None:
         return self.cells.get((case, target.name))
+
+    def column(self, target: TargetRecord) -> Sequence[Cell | None]:
+        """Return the cells of a target, in the order of the cases."""
+        if target.name not in self._columns:
+            self._columns[target.name] = [self.cells.get((case, target.name)) for case in self.cases]
+        return self._columns[target.name]
+
+    @cached_property
+    def _columns(self) -> dict[str, Sequence[Cell | None]]:
+        return {}
 
     def status(self, case: str, target: str) -> Status:
         cell = self.cells.get((case, target))

@@ -10,7 +10,6 @@ from itertools import combinations, groupby, pairwise
 
 from conformance.core.versions import SparkVersion, released_on, releases
 from reports.analysis.change import Changes, changes
-from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.report import Report
@@ -103,7 +102,7 @@ class Route:
 def releases_between(report: Report, before: TargetRecord, after: TargetRecord) -> Iterator[RouteRelease]:
     for target in _between(report, before, after):
         met = sum(fails(change, None, "running") for change in changes(report.matrix, before, target).changes)
-        known = checkpoints(report.handed, report.cases.values(), before, target)
+        known = report.upgrades.between(before, target)
         yield RouteRelease(target, met, len(report.matrix.known_bugs([target])), known.summary())
 
 
@@ -120,7 +119,7 @@ def with_checkpoints(report: Report, target: TargetRecord) -> TargetRecord:
     """Return the target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true,
     or the target itself if there is none.
     """
-    tried = {name for pair in report.handed for name in pair}
+    tried = {name for pair in report.upgrades.handed for name in pair}
     others = (other for other in reversed(report.versions) if other.apache and other.line == target.line)
     return target if target.name in tried else next((other for other in others if other.name in tried), target)
 
@@ -131,7 +130,7 @@ def routes(report: Report, before: TargetRecord, after: TargetRecord) -> tuple[R
     hops = {
         (a.name, b.name): known.count("refused", "unsupported")
         for a, b in combinations((before, *inner, after), 2)
-        if (known := checkpoints(report.handed, (), a, b)).tried and not known.answered_by
+        if (known := report.upgrades.between(a, b)).tried and not known.answered_by
     }
     ways = [(before, *stops, after) for number in range(3) for stops in combinations(inner, number)]
     hops_of = {way: [(a.name, b.name) for a, b in pairwise(way)] for way in ways}

@@ -18,7 +18,7 @@ from conformance.suite.discovery import Suite
 from conformance.suite.features import needs
 from conformance.variants.catalogue import MARK
 from reports.analysis.change import Change, Changes, Turn, changes, turns
-from reports.analysis.checkpoints import Pair, by_pair
+from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.columns import BesideApache, ForeignColumn, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import Matrix
@@ -141,9 +141,16 @@ class Report:
         return batches_of(account(case, target.version, cell.observation)) if cell.observation is not None else ()
 
     @cached_property
-    def handed(self) -> Mapping[Pair, tuple[Cell, ...]]:
-        """Maps two versions to the checkpoints that the first wrote and the second resumed."""
-        return by_pair(self.results.upgrades)
+    def upgrades(self) -> UpgradeMatrix:
+        return UpgradeMatrix(by_pair(self.results.upgrades), self.cases)
+
+    @cached_property
+    def upgrades_of_cases(self) -> Mapping[str, Sequence[Cell]]:
+        """Maps each case to its checkpoints, by id."""
+        own: dict[str, list[Cell]] = {}
+        for cell in self.results.upgrades:
+            own.setdefault(cell.case, []).append(cell)
+        return own
 
     @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
@@ -202,8 +209,12 @@ class Report:
 
     def find_shared(self) -> None:
         """Find what many pages ask for, before several processes make them."""
-        for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
+        for pair in self.pairs:
+            for ends in ((pair.before, pair.after), (pair.after, pair.before)):
+                self.upgrades.between(*ends)
+        for _ in (self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
             pass
+        _ = self.every_release, self.upgrades_of_cases
 
     @cached_property
     def pairs(self) -> tuple[Changes, ...]:

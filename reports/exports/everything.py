@@ -14,7 +14,6 @@ from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from conformance.suite.conditions import Condition
 from reports.analysis.change import Changes
-from reports.analysis.checkpoints import checkpoints
 from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
@@ -205,7 +204,7 @@ def _pair(report: Report, pair: Changes) -> ExportedPair:
         ),
         outside=pair.outside,
         wrong_on_both=pair.wrong_on_both,
-        checkpoints=checkpoints(report.handed, report.cases.values(), pair.before, pair.after).summary(),
+        checkpoints=report.upgrades.between(pair.before, pair.after).summary(),
         silent=tuple((answer.case, answer.target, answer.status) for answer in pair.missing),
         tally=tally_of_cases(pair, default_rulings(pair, report.condition)),
     )

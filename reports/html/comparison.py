@@ -17,7 +17,7 @@ from conformance.judging.verdict import Outcome, Status
 from conformance.suite.conditions import Condition
 from conformance.suite.features import FEATURES, STATEFUL
 from reports.analysis.change import Change, Changes, Reason, Since, find_changes
-from reports.analysis.checkpoints import CheckpointGroup, Checkpoints, checkpoints
+from reports.analysis.checkpoints import CheckpointGroup, Checkpoints
 from reports.analysis.gate import default_rulings
 from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
@@ -182,7 +182,7 @@ def other_pairs(report: Report) -> OtherPairs:
     pairs = {}
     for before, after in report.pairs_without_page:
         pair = find_changes(report.every_release, before, after)
-        known = checkpoints(report.handed, report.cases.values(), before, after)
+        known = report.upgrades.between(before, after)
         changes = (
             [
                 (
@@ -259,7 +259,7 @@ class CheckpointSection:
 
 def checkpoint_section(report: Report, origin: TargetRecord, to: TargetRecord) -> CheckpointSection:
     """Return how the checkpoints of one version resume on the other."""
-    known = checkpoints(report.handed, report.cases.values(), origin, to)
+    known = report.upgrades.between(origin, to)
     tried = Counter(
         ("|".join(report.features.get(cell.case, ())), colour_of(cell.status, cell.outcome))
         for cell in known.cells
@@ -298,7 +298,7 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
     """Yield what became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
     untried = ("not-run", "not-applicable")
-    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status not in untried]
+    cells = [cell for cell in report.upgrades_of_cases.get(case, ()) if cell.status not in untried]
     for cell in sorted(cells, key=lambda cell: cell.status in NORMAL):
         because = cell.differs.reason if cell.differs is not None else ""
         error = cell.error.name if cell.error is not None else ""

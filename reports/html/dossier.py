@@ -86,7 +86,14 @@ class Dossier:
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
     """Return the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
-    ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
+    ruled = gate(
+        report.results,
+        before,
+        after,
+        cases=tuple(report.cases.values()),
+        matrix=report.matrix,
+        upgrades=report.upgrades,
+    )
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)
     ends = (pair.before, pair.after)

@@ -22,7 +22,6 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, ticket
 from conformance.judging.verdict import Status
 from reports.analysis.change import Changes
-from reports.analysis.checkpoints import checkpoints
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
@@ -265,7 +264,7 @@ def _headline(report: Report, pair: Changes | None) -> Iterator[Markup]:
             )
         yield sentence + "."
     if pair is not None:
-        known = checkpoints(report.handed, report.cases.values(), pair.before, pair.after)
+        known = report.upgrades.between(pair.before, pair.after)
         yield fact(capitalized(known.summary()), "checkpoints", known.before, known.after) + "."
     totals = report.matrix.parts[0]
     if totals.totals["violates"]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
+
+from reports.analysis.published_pairs import PAIRS, SUFFIX
 from tests.support.published import published_report
 from tools import stated_numbers
+from tools.publish_pairs import contents
 
 
 def test_the_pages_say_what_the_published_results_say() -> None:
@@ -16,3 +20,10 @@ def test_each_sentence_is_there_once() -> None:
     for page, _, end, sentence in stated_numbers.sentences(published_report()):
         flat = " ".join((stated_numbers.ROOT / page).read_text(encoding="utf-8").split())
         assert flat.count(sentence + end) == 1, f"{page} lacks: {sentence}"
+
+
+def test_published_pairs_follow_from_the_published_results() -> None:
+    stale = "the answers of the gate are stale: run python -m tools.publish_pairs"
+    assert {path: lzma.decompress(path.read_bytes()) for path in PAIRS.iterdir()} == {
+        PAIRS / f"{release}{SUFFIX}": content for release, content in contents(published_report())
+    }, stale

@@ -14,6 +14,7 @@ from conformance.cli.main import main
 from conformance.core.versions import VersionRange
 from conformance.language.source import InvalidCase
 from conformance.suite import discovery
+from reports.analysis import published_pairs
 from reports.analysis.change import Change, changes
 from reports.analysis.gate import Acceptance, draft, read_accepted
 from reports.analysis.gate import gate as decide
@@ -531,7 +532,7 @@ def test_no_case_is_read_of_which_nothing_is_needed(capsys, monkeypatch, tmp_pat
     read_any = discovery.read_any
     monkeypatch.setattr(discovery, "read_any", lambda file, *rest: files.append(file.name) or read_any(file, *rest))
     gate(capsys, *PAIR, "--cases", "mine", *more)
-    assert sorted(files) == ["rows.yaml", *(["same.yaml"] if more not in ((), ("--json",)) else [])]
+    assert sorted(files) == ["rows.yaml", *(["same.yaml"] if "--uses" in more else [])]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
@@ -543,3 +544,15 @@ def test_the_answer_has_the_width_of_the_terminal(capsys, monkeypatch, pair, wid
     assert width < 100 or len(out.splitlines()) <= MOST_ROWS
     assert " → ".join(pair) in out.splitlines()[0]
     assert out.splitlines()[-1].startswith("exit ") or width < 100
+
+
+@pytest.mark.parametrize("options", [(), ("--verbose", "--fail-on", "any"), ("--json", "--fail-on", "guaranteed")])
+def test_a_published_pair_is_answered_as_by_its_results_and_cases(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    asked = ("--from", "4.2", "--to", "spark-4.3.0", *options)
+    with monkeypatch.context() as without:
+        without.delattr(Results, "read_all")
+        answer = gate(capsys, *asked)
+    monkeypatch.setattr(published_pairs, "PAIRS", tmp_path)
+    assert gate(capsys, *asked) == answer

@@ -56,7 +56,7 @@ def test_the_checkpoints_of_every_published_pair_add_up() -> None:
     pairs = {cell.pair for cell in report.results.upgrades if {*cell.pair} <= targets.keys()}
     assert pairs
     for before, after in sorted(pairs):
-        known = checkpoints(report.handed, report.cases.values(), targets[before], targets[after])
+        known = report.upgrades.between(targets[before], targets[after])
         tally = tally_of_checkpoints(known)
         assert (tally.count, [*wrong(tally)]) == (len(known.cells), []), f"{before} to {after}"
         for name, count in (("tried", known.tried), ("refused", known.count("refused", "unsupported"))):
