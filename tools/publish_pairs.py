@@ -1,42 +1,47 @@
-"""Make the files of ``reports/baselines/pairs``: what the gate says of each two published releases.
+"""Make ``reports/baselines/pairs.xz``: what the gate says of each two published releases.
 
     python -m tools.publish_pairs
 
-They follow from the other published results and from the cases: make them again whenever one of these changes.
+It follows from the other published results and from the cases: make it again whenever one of these changes.
 """
 
 from __future__ import annotations
 
-import lzma
-from collections.abc import Iterator
 from dataclasses import replace
+from io import BytesIO
 
 from pydantic import TypeAdapter
 
+from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.gate import KnownPair, known_pair
-from reports.analysis.published_pairs import PAIRS, SUFFIX
+from reports.analysis.published_pairs import PAIRS
 from reports.analysis.report import Report
+from reports.results.compression import compressed
 from reports.results.published import left_out, published_results
 from reports.results.records import Cell
 
+FIRST = SparkVersion(3, 4, 0)
+"""The pairs of older lines would take as much room again as all these; the gate computes them."""
 
-def contents(report: Report) -> Iterator[tuple[str, bytes]]:
-    """Yield each release but the newest, with the content of its file: of the newest of each line."""
+
+def content(report: Report) -> bytes:
+    """Return the plain content of the file: of the newest release of each line from ``FIRST`` on and those of later ones."""
     read, matrix = report.results, report.matrix
     own = {**report.cases, **report.changed}
-    targets = sorted((version, target) for target in report.targets if (version := target.version) is not None)
-    for at, (_, before) in enumerate(targets[:-1]):
+    targets = sorted((version, target) for target in report.targets if (version := target.version) and version >= FIRST)
+    newest = [target for _, target in reversed(targets)]
+    lines: dict[str, bytes] = {}
+    for at, before in enumerate(newest):
         # As the gate reads them: those that the earlier version wrote.
         part = replace(read, upgrades=tuple(cell for cell in read.upgrades if cell.origin == before.name))
         upgrades = UpgradeMatrix(by_pair(part.upgrades), own)
-        later = [target.spark for _, target in reversed(targets[at + 1 :])]
-        known = (
-            known_pair(part, before.spark, after, [*own.values()], matrix, left_out(read), upgrades) for after in later
-        )
-        dumped = (TypeAdapter(KnownPair).dump_json(_condensed(pair), exclude_defaults=True) for pair in known)
-        yield before.spark, b"\n".join((" ".join(later).encode(), *dumped))
+        for after in newest[:at]:
+            known = known_pair(part, before.spark, after.spark, [*own.values()], matrix, left_out(read), upgrades)
+            dumped = TypeAdapter(KnownPair).dump_json(_condensed(known), exclude_defaults=True)
+            lines[f"{before.spark}..{after.spark}"] = dumped
+    return b"\n".join((" ".join(lines).encode(), *lines.values()))
 
 
 def _condensed(known: KnownPair) -> KnownPair:
@@ -55,10 +60,8 @@ def _cell(cell: Cell) -> Cell:
 
 
 def main() -> None:
-    """Write the files."""
-    PAIRS.mkdir(exist_ok=True)
-    for before, content in contents(Report.of(published_results(), discovery.load())):
-        (PAIRS / f"{before}{SUFFIX}").write_bytes(lzma.compress(content, preset=9))
+    """Write the file."""
+    PAIRS.write_bytes(compressed(BytesIO(content(Report.of(published_results(), discovery.load())))))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Iterable
 from itertools import islice
 
 from pydantic import TypeAdapter
@@ -12,24 +11,22 @@ from conformance.core.versions import SparkVersion, named
 from reports.analysis.gate import KnownPair
 from reports.results.published import BASELINES
 
-PAIRS = BASELINES / "pairs"
-"""A file for each release, from ``python -m tools.publish_pairs``: the later releases, the newest first, then a line for each of them."""
-SUFFIX = ".jsonl.xz"
+PAIRS = BASELINES / "pairs.xz"
+"""The names of the pairs, from ``python -m tools.publish_pairs``, then a line for each of them: in one file, as they resemble each
+other, and the newest first, as it is read no further than to the line that is asked for."""
 
 
 def published_pair(before: str, after: str) -> KnownPair | None:
     """Return what is known of two releases, named as for ``reports.results.lookup.find``; None if it is not published."""
-    origin = _named(before, [path.name.removesuffix(SUFFIX) for path in PAIRS.glob(f"*{SUFFIX}")])
-    if origin is None:
+    if not PAIRS.exists():
         return None
-    with lzma.open(PAIRS / f"{origin}{SUFFIX}") as lines:
-        ends = next(lines).decode().split()
-        end = _named(after, ends)
-        line = next(islice(lines, ends.index(end), None)) if end is not None else None
+    with lzma.open(PAIRS) as lines:
+        pairs = [tuple(pair.split("..")) for pair in next(lines).decode().split()]
+        known = [*map(SparkVersion.parse, {end for pair in pairs for end in pair})]
+        ends = (
+            named(end, known, lambda release: release, lambda release: (str(release), f"spark-{release}"))
+            for end in (before, after)
+        )
+        asked = tuple(str(release) for end in ends for release in end)
+        line = next(islice(lines, pairs.index(asked), None)) if asked in pairs else None
     return TypeAdapter(KnownPair).validate_json(line) if line is not None else None
-
-
-def _named(text: str, releases: Iterable[str]) -> str | None:
-    known = map(SparkVersion.parse, releases)
-    found = named(text, known, lambda release: release, lambda release: (str(release), f"spark-{release}"))
-    return str(found[0]) if len(found) == 1 else None

@@ -554,5 +554,5 @@ def test_a_published_pair_is_answered_as_by_its_results_and_cases(
     with monkeypatch.context() as without:
         without.delattr(Results, "read_all")
         answer = gate(capsys, *asked)
-    monkeypatch.setattr(published_pairs, "PAIRS", tmp_path)
+    monkeypatch.setattr(published_pairs, "PAIRS", tmp_path / "none")
     assert gate(capsys, *asked) == answer
