@@ -23,6 +23,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from conformance.core.wording import printable, printable_json, redact_command, without_commands
+from conformance.core.wrapping import wrapped
 
 if TYPE_CHECKING:
     from conformance.runner.execution import Reuse
@@ -143,10 +144,8 @@ class SafeStream(io.TextIOBase):
         os.close(nowhere)
 
 
-_WIDTH = 80
-"""The width where the terminal does not tell its own."""
-_TABLE_WIDTH = 160
-"""The width of a table, in characters, if the output is no terminal."""
+_LEAST_WIDTH, _FILE_WIDTH = 60, 100
+"""The characters of a line: at least, and where the output is no terminal."""
 
 
 class SafeConsole(Console):
@@ -155,9 +154,9 @@ class SafeConsole(Console):
     def __init__(self, **options: Any) -> None:
         # A coordinate such as a:b:1 is no emoji.
         super().__init__(emoji=False, **options)
-        # COLUMNS=0 is the width of a terminal without one; nothing would be printed at all.
-        if self.width < 1:
-            self.width = _WIDTH
+        if "width" not in options:
+            known = self.stderr or sys.stdout.isatty() or "COLUMNS" in os.environ
+            self.width = max(_LEAST_WIDTH, self.width) if known else _FILE_WIDTH
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -175,17 +174,21 @@ class SafeConsole(Console):
 
 def width() -> int:
     """Return the number of characters of a line of the answer: of the terminal, at least 60, or 100 where there is none."""
-    return max(60, SafeConsole().width) if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    return SafeConsole().width
 
 
-def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
-    """Print a command's answer: lines for people, which are never broken, or the same as a record for programs."""
+def print_answer(lines: Iterable[Text], record: object, *, as_json: bool, broken: bool = True) -> None:
+    """Print a command's answer: lines for people, or the same as a record for programs.
+
+    ``broken``: whether lines that are too long are broken; editors read a file and a line number at the start of a line.
+    """
     if as_json:
         print_json(record)
         return
     console = SafeConsole(soft_wrap=True, highlight=False)
     for line in lines:
-        console.print(line)
+        for row in wrapped(line, console.width) if broken else [line]:
+            console.print(row)
 
 
 def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: bool) -> None:
@@ -193,8 +196,7 @@ def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: b
     if as_json:
         print_json(record)
         return
-    # Without a terminal a table is so wide that no cell is broken.
-    console = SafeConsole(highlight=False, **({} if sys.stdout.isatty() else {"width": _TABLE_WIDTH}))
+    console = SafeConsole(highlight=False)
     for number, table in enumerate(tables):
         if number:
             console.print()

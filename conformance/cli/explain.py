@@ -14,6 +14,7 @@ from conformance.cli.console import errors_console, print_answer, print_error, p
 from conformance.cli.options import argument, known_version, option
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
+from conformance.core.wrapping import wrapped
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
@@ -119,7 +120,6 @@ def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
     # What reads progress is not needed to explain a case.
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
-    from reports.terminal.gate import wrapped
 
     with ExitStack() as bars:
         answer = explain_files(

@@ -57,6 +57,7 @@ def _check(paths: list[Path] | None, *, as_json: bool) -> None:
         ),
         [record_of(case, disagreement) for case, disagreement in disagreements],
         as_json=as_json,
+        broken=False,
     )
     if not as_json:
         summary = f"{counted(len(loaded.policy_cases), 'case')} on policies, "

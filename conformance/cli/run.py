@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
+from rich.text import Text
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
@@ -22,6 +23,7 @@ from conformance.cli.options import (
 )
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
+from conformance.core.wrapping import print_wrapped
 from conformance.runner.cases import RunOptions, StateWitness, plan_run, run_plan
 from conformance.runner.project import ProjectSettings
 from reports.results.reading import Results
@@ -125,5 +127,5 @@ def run(
     console = SafeConsole()
     show(results, console)
     if plan.smoke is not None:
-        console.print(str(plan.smoke), soft_wrap=True, highlight=False)
+        print_wrapped(console, Text(str(plan.smoke)))
     raise typer.Exit(exit_code(results))

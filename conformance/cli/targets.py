@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from conformance.cli import options
@@ -217,15 +218,13 @@ def _progress(name: str, console: Console) -> Iterator[ProgressCallback]:
 
 
 def _print_table(checked: list[Readiness]) -> None:
-    console = SafeConsole(soft_wrap=True, highlight=False)
-    rows = [[Text(title) for title in ("target", "here", "released", "Python", "Java")], *map(_row, checked)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        for cell, width in zip(row, widths, strict=True):
-            cell.pad_right(width - len(cell))
-        line = Text("  ").join(row)
-        line.rstrip()
-        console.print(line, style="bold" if number == 0 else None)
+    console = SafeConsole(highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for title in ("target", "here", "released", "Python", "Java"):
+        table.add_column(title, overflow="fold")
+    for readiness in checked:
+        table.add_row(*_row(readiness))
+    console.print(table)
     for readiness in checked:
         if readiness.obstacle:
             console.print(f"\n✗ {readiness.target.name}: {escape(readiness.obstacle)}")
@@ -242,15 +241,15 @@ def _row(readiness: Readiness) -> list[Text]:
 
 def _python(readiness: Readiness) -> str:
     if environment := readiness.prepared:
-        return f"{environment.python_version} ({_short(environment.base_python or environment.python)})"
+        return environment.python_version
     if python := readiness.python:
-        return f"{python.version} ({_short(python.executable)})"
+        return str(python.version)
     return f"{specifier(readiness.target.python)} (uv downloads it)"
 
 
 def _java(readiness: Readiness) -> str:
     if java := readiness.java:
-        return f"{java.version} ({_short(java.home)})"
+        return java.version
     if embedded := readiness.embedded:
         return f"{readiness.prepared.java_version} (embedded)" if readiness.prepared else f"embedded ({embedded})"
     return f"needs {readiness.target.java}"

@@ -72,14 +72,14 @@ def validate(
     record = _record(loaded, categories, warnings)
     if agreed is not None:
         record["model"] = _cross_check_record(agreed)
-    print_answer(lines, record, as_json=as_json)
+    print_answer(lines, record, as_json=as_json, broken=False)
     if not as_json:
         errors = errors_console()
         errors.print(Text(_summary(loaded, warnings), style="red" if loaded.problems else "green"))
         if categories:
             errors.print(Text(f"covered: {', '.join(map(str, categories))}"))
         if agreed is not None:
-            print_answer(_cross_check_lines(agreed), record, as_json=False)
+            print_answer(_cross_check_lines(agreed), record, as_json=False, broken=False)
             errors.print(Text(_cross_check_summary(agreed), style="red" if agreed.disagreements else "green"))
     if loaded.problems:
         raise typer.Exit(INVALID)

@@ -228,14 +228,14 @@ def _windows(replayed: Replay) -> str:
 
 
 def policies_table() -> Table:
-    table = _table(("policy", "engine", "parameters", "watermark"))
+    table = _table(("policy", "its engine, what its watermark is, its parameters"))
     for name, policy in POLICIES.items():
-        table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)
+        table.add_row(name, f"{policy.engine}: {policy.meaning} {', '.join(policy.parameters)}")
     return table
 
 
 def _table(columns: Iterable[str], title: str | None = None) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
+    for number, name in enumerate(columns):
+        table.add_column(name, overflow="fold", no_wrap=not number)
     return table

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.core.wording import counted
+from conformance.core.wrapping import print_wrapped
 from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord, CrashRecords
 from reports.results.status import final_style
@@ -26,11 +27,11 @@ def show(records: CrashRecords, console: Console) -> None:
     console.print(_table("fault", records.records, by_fault))
     for outcome in ("other rows", "unclear", "no answer"):
         for line in _examples([record for record in records.records if record.outcome == outcome]):
-            console.print(Text(line, style=OUTCOMES[outcome].style), soft_wrap=True)
+            print_wrapped(console, Text(line, style=OUTCOMES[outcome].style))
     if refused := Counter(record.error for record in records.records if record.outcome in ("refused", "fails later")):
         named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
-        console.print(Text(f"refused with: {named}", style="dim"), soft_wrap=True)
-    console.print(Text(summary(records), style=final_style(records.exit_code)), soft_wrap=True)
+        print_wrapped(console, Text(f"refused with: {named}", style="dim"))
+    print_wrapped(console, Text(summary(records), style=final_style(records.exit_code)))
 
 
 def summary(records: CrashRecords) -> str:

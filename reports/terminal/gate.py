@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance.core.wording import counted
+from conformance.core.wrapping import wrapped
 from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import INDENT
 from conformance.suite.conditions import KINDS
@@ -69,17 +69,6 @@ def lines(
 
 def tallies(answer: Gate) -> list[TallyRow]:
     return [tally_of_cases(answer.compared, answer.rulings, answer.left_out), tally_of_checkpoints(answer.checkpoints)]
-
-
-def wrapped(line: Text, width: int) -> list[Text]:
-    """Break a line into rows; those after the first are indented by two characters more than it."""
-    if line.cell_len <= width:
-        return [line]
-    start = len(line.plain) - len(line.plain.lstrip())
-    rows = line[start:].wrap(Console(width=width), max(width - start - len(INDENT), 1))
-    for row in rows:
-        row.rstrip()
-    return [Text(" " * start + INDENT * (number > 0)).append_text(row) for number, row in enumerate(rows)]
 
 
 def _lines(answer: Gate, titles: Mapping[str, str], detail: _Detail) -> Iterator[Text]:

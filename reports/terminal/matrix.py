@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.core.wording import shortened
+from conformance.core.wrapping import print_wrapped
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -30,26 +31,21 @@ def show(results: Results, console: Console) -> None:
     matrix = Matrix.of(results)
     for number, part in enumerate(matrix.parts):
         if number:
-            _print(console, Text())
+            console.print()
         draw(part, console)
     native = [Text(str(use)) for use in native_uses(results)]
     for line in (*_findings(matrix), *native, Text(), Text(summary(matrix), style=final_style(matrix.exit_code))):
-        _print(console, line)
+        print_wrapped(console, line)
 
 
 def draw(matrix: Matrix, console: Console) -> None:
     if matrix.cases and matrix.targets:
         for line in (*_table(matrix, console.width), Text(), *_legend(matrix, console.width)):
-            _print(console, line)
+            print_wrapped(console, line)
 
 
 def exit_code(results: Results) -> int:
     return Matrix.of(results).exit_code
-
-
-def _print(console: Console, line: Text) -> None:
-    # The table has the width of the terminal already; the terminal wraps everything else.
-    console.print(line, soft_wrap=True, highlight=False)
 
 
 def _table(matrix: Matrix, width: int) -> Iterator[Text]:
@@ -110,13 +106,14 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
     narrow = _Columns(names, _short_heads(titles), feet, NOT_AS_EXPECTED, wanted, " ")
     wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
-    for at in _bands([column + 1 for column in narrow.columns], width - least - last):
+    for at in bands([column + 1 for column in narrow.columns], width - least - last):
         used = sum(narrow.columns[at]) + len(names[at]) + last
         room = max(least, min(wanted, width - used))
         yield replace(narrow, names=names[at], heads=narrow.heads[at], feet=narrow.feet[at], room=room)
 
 
-def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
+def bands(widths: Sequence[int], room: int) -> Iterator[slice]:
+    """Divide columns into parts that each fit the room."""
     begin, used = 0, 0
     for at, needed in enumerate(widths):
         if at > begin and used + needed > room:

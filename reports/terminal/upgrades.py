@@ -10,6 +10,7 @@ from rich.text import Text
 
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.core.wrapping import print_wrapped
 from conformance.judging.finding import INDENT
 from reports.analysis.checkpoints import CheckpointGroup, by_pair, groups_of
 from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, OUTCOMES, mark_of
@@ -17,6 +18,7 @@ from reports.results.errors import first_of
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import GREEN, Mark, exit_code_of, final_style
+from reports.terminal.matrix import bands
 
 
 def show(results: Results, console: Console) -> None:
@@ -27,8 +29,8 @@ def show(results: Results, console: Console) -> None:
         Text(f"{mark.glyph} {mark.word} {counts[mark]}", style=mark.style) for mark in CHECKPOINT_MARKS if counts[mark]
     )
     last = Text(summary(results), style=final_style(exit_code_of(cell.status for cell in cells)))
-    for line in (*_table(cells), Text(), *legend, *_unexpected(cells), *_by_pair(cells), Text(), last):
-        console.print(line, soft_wrap=True, highlight=False)
+    for line in (*_table(cells, console.width), Text(), *legend, *_unexpected(cells), *_by_pair(cells), Text(), last):
+        print_wrapped(console, line)
 
 
 def summary(results: Results) -> str:
@@ -47,20 +49,22 @@ def _counts(cells: Iterable[Cell]) -> Counter[Mark]:
     return Counter(mark_of(cell.status, cell.outcome) for cell in cells)
 
 
-def _table(cells: Sequence[Cell]) -> Iterator[Text]:
+def _table(cells: Sequence[Cell], room: int) -> Iterator[Text]:
     texts = {pair: _tally(own) for pair, own in by_pair(cells).items()}
     rows = sorted({origin for origin, _ in texts}, key=_by_version)
     columns = sorted({to for _, to in texts}, key=_by_version)
     widths = {to: max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns}
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
-    yield Text("  ".join(["from".ljust(head), *(_short(to).rjust(width) for to, width in widths.items())]))
-    for origin in rows:
-        line = Text(_short(origin).ljust(head), style="bold")
-        for to, width in widths.items():
-            text = texts.get((origin, to), Text())
-            line.append("  " + " " * (width - len(text))).append_text(text)
-        line.rstrip()
-        yield line
+    for part in bands([width + 2 for width in widths.values()], room - head):
+        shown = {to: widths[to] for to in columns[part]}
+        yield Text("  ".join(["from".ljust(head), *(_short(to).rjust(width) for to, width in shown.items())]))
+        for origin in rows:
+            line = Text(_short(origin).ljust(head), style="bold")
+            for to, width in shown.items():
+                text = texts.get((origin, to), Text())
+                line.append("  " + " " * (width - len(text))).append_text(text)
+            line.rstrip()
+            yield line
 
 
 def _tally(cells: Iterable[Cell]) -> Text:

@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def conformance(folder, *words):
-    """``conformance WORDS…``, to its end: the process, with what it printed."""
+    """``conformance WORDS…``, to its end: the process, with what it printed, in lines that are not broken."""
     return subprocess.run(
         [sys.executable, "-m", "conformance.cli.main", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "1000"},
         capture_output=True,
         text=True,
     )

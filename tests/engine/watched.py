@@ -31,7 +31,7 @@ def watched(folder, *words):
         run = psutil.Popen(
             [sys.executable, "-m", "conformance.cli.main", *words],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "1000"},
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -18,6 +18,11 @@ PAGE = (Path(__file__).parents[4] / "docs" / "watermark-policies.md").read_text(
 WRONG = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 5}}]\n"
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     return answer_of(capsys, "maintain", "policies", *arguments)
 

@@ -52,14 +52,12 @@ def test_each_target_with_what_it_has_and_what_keeps_it_from_running(run: Run, w
     heading, older, newest_prepared, cannot, *rest = answer.stdout.splitlines()
     assert heading.split() == ["target", "here", "released", "Python", "Java"]
     assert older.split("  ")[:3] == ["spark-3.4.4", "○ can be prepared", "2024-10-25"]
-    assert "3.11.7 (" in older
-    assert "python3.11)" in older
-    assert "17.0.15 (" in older
+    assert older.split()[-2:] == ["3.11.7", "17.0.15"]
     assert newest_prepared.startswith("spark-3.5.9  ✓ prepared")
     assert cannot.startswith("spark-4.0.5  ✗ cannot run")
-    assert cannot.endswith("needs Java 21")
+    assert cannot.rstrip().endswith("needs Java 21")
     assert "✗ spark-4.0.5: Java 21 is needed." in "\n".join(rest)
-    assert "is Java 17.0.15" in "\n".join(rest)
+    assert "is Java 17.0.15" in " ".join(" ".join(rest).split())
 
 
 def test_json(run: Run, with_java: dict[str, str]) -> None:

@@ -233,7 +233,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert (
         "1 checkpoint refused, as documented with STATE_NOT_COMPATIBLE: the format of the state is another (SPARK-57003)"
-        in done.output
+        in " ".join(done.output.split())
     )
     assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].outcome == "refused"
 

@@ -304,6 +304,8 @@ def test_the_published_columns_are_ones_that_may_be_published() -> None:
         assert found.release is not None
         assert found.otherwise == ()
         assert bool(found.refused) == column.name.startswith("sail")
+    done = CliRunner().invoke(app, ["maintain", "columns"], env={"COLUMNS": "60"})
+    assert max(map(len, done.output.splitlines())) <= 60
     done = CliRunner().invoke(app, ["maintain", "columns"])
     assert done.exit_code == 0
     assert "compared with Apache's 3.5.9, none different" in done.output

@@ -1,0 +1,24 @@
+"""Lines of a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+
+def print_wrapped(console: Console, line: Text) -> None:
+    for row in wrapped(line, console.width):
+        console.print(row, soft_wrap=True, highlight=False)
+
+
+def wrapped(line: Text, width: int) -> list[Text]:
+    r"""Break a line into rows; those after the first are indented by two characters more than it. A line end in it is shown as ``\n``."""
+    if "\n" in line.plain:
+        line = Text(r"\n").join(line.split("\n"))
+    if line.cell_len <= width:
+        return [line]
+    start = len(line.plain) - len(line.plain.lstrip())
+    rows = line[start:].wrap(Console(width=width), max(width - start - 2, 1))
+    for row in rows:
+        row.rstrip()
+    return [Text(" " * (start + 2 * (number > 0))).append_text(row) for number, row in enumerate(rows)]
