@@ -300,7 +300,7 @@ class _Reading:
 
     def _by_the_model(self, rows: Sequence[RowAccount], model: BatchProgress) -> tuple[RowAccount, ...]:
         read = dict(model.read)
-        dropped = _dropped(model)
+        dropped = dropped_rows(model)
         places: Counter[str] = Counter()
         judged = []
         for row in rows:
@@ -315,7 +315,7 @@ class _Reading:
         return tuple(judged if same else rows)
 
 
-def _dropped(model: BatchProgress) -> dict[tuple[str, int], str]:
+def dropped_rows(model: BatchProgress) -> dict[tuple[str, int], str]:
     """Of each row that counts nowhere because it is late, the operator that dropped it; rows by stream and place."""
     dropped: dict[tuple[str, int], str] = {}
     counted = set()

@@ -26,7 +26,7 @@ from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
 from conformance.own_job.many_rows import MOST_IN_A_CASE
 from conformance.own_job.resumption import GivenCheckpoint
-from conformance.own_job.sample import ArrivalOrder, Sample
+from conformance.own_job.sample import Sample
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.runner.resources import EngineUse
@@ -58,32 +58,17 @@ def check(
     ),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
-    call: str | None = option(
-        None,
-        "In place of it: package.Class.method of --jar, static or of a Scala object, of the session and the DataFrames.",
-        "CODE",
-        job_options.JOB,
-    ),
+    call: job_options.Call = None,
     main: job_options.Main = None,
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
     to: str = option(..., "The version it will run on.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = [],  # noqa: B006 - typer copies it
-    event_time: list[str] | None = option(
-        None,
-        "Event time, by default the first TIMESTAMP: a column or value.key of JSON text, with a pattern or unit: 't=ts as ms'. Repeatable.",
-        "STREAM=COLUMN",
-        job_options.INPUT,
-    ),
+    event_time: job_options.EventTimes = None,
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
-    arrival: ArrivalOrder = option(
-        "file",
-        "Rows arrive in the order of their file, late rows late, or sorted by event time.",
-        "file|time",
-        job_options.INPUT,
-    ),
+    arrival: job_options.Arrival = "file",
     missing: job_options.Missing = "refuse",
     accept_lost: bool = flag(
         "--accept-lost", "Do not fail because rows are late or have no event time.", job_options.INPUT

@@ -1,7 +1,8 @@
-"""``conformance explain``: why a case has its result, by the reference model, or a query by its progress; without an engine."""
+"""``conformance explain``: why a job's rows are missing, a case has its result, or a query does what its progress says."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,21 +10,34 @@ import typer
 from rich.text import Text
 
 from conformance.account import explanation
-from conformance.cli import options
+from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
-from conformance.cli.options import argument, known_version, option
+from conformance.cli.engine_options import EngineOptions, JobCode, Settings, Speed, one_target
+from conformance.cli.named_job import named_job, queries
+from conformance.cli.options import argument, grouped, known_version, option
+from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
-from conformance.core.versions import SparkVersion
+from conformance.core.data import Json
+from conformance.core.versions import SparkVersion, releases
 from conformance.core.wrapping import wrapped
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
+from conformance.own_job.named_job import NamedJob
+from conformance.own_job.program import is_program
+from conformance.own_job.sql_file import is_sql_file
+from conformance.own_job.trial import MOST_BATCHES
 from conformance.policies.case import PolicyCase
 from conformance.policies.tables import record as policy_record
 from conformance.policies.tables import renderables, replays_of
+from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 
+NO_ANSWER = 3
+"""The exit code if no engine answers for a job."""
+MICRO_BATCHES = 6
+"""Into how many micro-batches the sample of a job is divided: enough for the watermark to move between rows."""
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
 MOST_ROWS = 25
@@ -42,8 +56,15 @@ STYLES: dict[explanation.Tone, str] = {
 }
 
 
+@grouped
 def explain(
-    case: str | None = argument(None, "A case of the suite, by its id, or a file.", "CASE"),
+    case: str | None = argument(
+        None,
+        "A case of the suite, by its id, or a file; or your job, as for `conformance check`.",
+        "CASE|PROGRAM|FILE.sql|MODULE:FUNCTION",
+    ),
+    arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
+    *,
     spark: str | None = option(None, "A version (3.5.9) or a line (3.5); the newest by default.", "VERSION"),
     from_: str | None = option(
         None, "With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"
@@ -60,15 +81,62 @@ def explain(
         "Explain a query by its progress: JSON lines, a driver's log, or an event log, also as a folder. Repeatable.",
         "FILE",
     ),
+    call: job_options.Call = None,
+    main: job_options.Main = None,
+    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
+    event_time: job_options.EventTimes = None,
+    schema: job_options.Schemas = None,
+    rows: job_options.Rows = 200,
+    arrival: job_options.Arrival = "file",
+    missing: job_options.Missing = "refuse",
+    batches: int = option(
+        MICRO_BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=1, max=MOST_BATCHES
+    ),
+    output_mode: job_options.OutputMode = None,
+    watermark: job_options.Watermarks = None,
+    code: JobCode,
+    engines: EngineOptions,
+    settings: Settings,
+    speed: Speed,
     as_json: options.AsJson = False,
 ) -> None:
-    """Explain a case, or a query by its progress, without Spark.
+    """Explain why rows of your job are missing or wait, a case, or a query by its progress.
 
-    The reference model says what arrived, how the watermark moved, which rows were late, and which windows closed. With --results,
-    what a Spark did says so. With --progress, what a query left behind says why it emits nothing, drops rows or keeps ever more state.
+    Of a job, an engine of one version runs its queries on a sample: the answer is what became of each row, and why. It runs your
+    code, as `conformance check` does. Of a case, the reference model says what arrived, how the watermark moved, which rows were late,
+    and which windows closed; with --results, what a Spark did says so. With --progress, what a query left behind says why it emits
+    nothing, drops rows or keeps ever more state.
 
-    Exits with 2 if the model does not know what the case does, or there is no progress.
+    Of a job, exits with 0 if no cause is known, 1 with a cause, 2 if your code fails, 3 without an answer. Else exits with 2 if the model
+    does not know what the case does, or there is no progress.
     """
+    if call is not None or main is not None or (case is not None and _names_a_job(case)):
+        job, given = job_options.with_arguments(case, arguments, main)
+        what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
+        named = named_job(
+            job=job,
+            call=call,
+            main=main,
+            which=what,
+            arguments=given,
+            output_mode=output_mode,
+            watermarks=watermark or (),
+        )
+        where = job_options.options_of_job(engines, settings, speed, code)
+        files = job_options.SampleFiles.of(
+            sample,
+            schema,
+            rows,
+            where,
+            event_time=event_time,
+            allow_silent=named.kind != "a function",
+            arrival=arrival,
+            missing=missing,
+        )
+        raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
+    if sample or arguments:
+        what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
+        raise typer.BadParameter(what, param_hint="--sample" if sample else "ARGUMENT")
     if progress:
         if (
             case is not None
@@ -116,6 +184,36 @@ def explain(
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
 
 
+def _names_a_job(text: str) -> bool:
+    return ":" in text or is_sql_file(text) or is_program(text)
+
+
+def _explain_job(
+    named: NamedJob, spark: str, where: EngineUse, files: job_options.SampleFiles, batches: int, *, as_json: bool
+) -> int:
+    """Print the explanation of each query of a job; return the exit code."""
+    from conformance.own_job.explained_job import NoAnswer, explain_query
+
+    target, notes = one_target(spark, "--spark")
+    answers = []
+    with ExitStack() as stack:
+        asked = queries(named, target, where, files, stack, notes)
+        for query, samples in asked.queries:
+            errors = errors_console(asked.notes, f"{query.title}: running it on {target.version}")
+            job_options.print_samples([each for each in samples if each.rows], errors)
+            try:
+                answers.append(explain_query(query, samples, target, asked.where, NoAnswers(), batches=batches))
+            except NoAnswer as none:
+                print_error(f"conformance explain: {query.title}: {none}")
+                return UNKNOWN if none.of_the_code else NO_ANSWER
+    _print_shortened(
+        lambda detail: [line for answer in answers for line in answer.lines(detail)],
+        {"queries": [answer.record() for answer in answers]} if as_json else None,
+        as_json=as_json,
+    )
+    return int(any(answer.causes or answer.job.seen.error is not None for answer in answers))
+
+
 def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
     # What reads progress is not needed to explain a case.
     from conformance.cli.progress import FileRead
@@ -129,15 +227,20 @@ def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
         first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
         print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
         raise typer.Exit(UNKNOWN)
+    _print_shortened(answer.lines, answer.record() if as_json else None, as_json=as_json)
+
+
+def _print_shortened(lines_of: Callable[[int], Iterable[str]], record: Json, *, as_json: bool) -> None:
+    """Print an answer with as much detail as fits into `MOST_ROWS`."""
     rows: list[Text] = []
     for detail in (2, 1, 0):
-        lines = (Text(line, style=_style(line)) for line in answer.lines(detail))
+        lines = (Text(line, style=_style(line)) for line in lines_of(detail))
         rows = [row for line in lines for row in wrapped(line, width())]
         if len(rows) <= MOST_ROWS:
             break
     if len(rows) > MOST_ROWS:
         rows = [*rows[: MOST_ROWS - 1], Text(f"{len(rows) - MOST_ROWS + 1} more lines: --json has everything")]
-    print_answer(rows, answer.record() if as_json else None, as_json=as_json)
+    print_answer(rows, record, as_json=as_json)
 
 
 def _style(line: str) -> str:

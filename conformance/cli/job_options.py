@@ -36,12 +36,33 @@ Schemas = Annotated[
     list[str] | None,
     shared("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
 ]
+EventTimes = Annotated[
+    list[str] | None,
+    shared(
+        "Event time, by default the first TIMESTAMP: a column or value.key of JSON text, with a pattern or unit: 't=ts as ms'. Repeatable.",
+        "STREAM=COLUMN",
+        INPUT,
+    ),
+]
+Arrival = Annotated[
+    ArrivalOrder,
+    shared("Rows arrive in the order of their file, late rows late, or sorted by event time.", "file|time", INPUT),
+]
 Rows = Annotated[int, shared("Rows to take from each sample.", "N", INPUT, min=1)]
 Missing = Annotated[
     WithoutColumn,
     shared("A column of the schema that no row of a sample has: refused, or null.", "refuse|null", INPUT),
 ]
 OutputMode = Annotated[str | None, shared("append, update or complete; a program says it itself.", "MODE", JOB)]
+Call = Annotated[
+    str | None,
+    shared(
+        "In place of it: package.Class.method of --jar, static or of a Scala object, of the session and the DataFrames.",
+        "CODE",
+        JOB,
+        "--call",
+    ),
+]
 Main = Annotated[
     str | None,
     shared("In place of it: a class of --jar with a main method, a program of Java or Scala.", "CLASS", JOB, "--main"),

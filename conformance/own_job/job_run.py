@@ -126,11 +126,7 @@ class JobRun:
 
     def whole(self, target: Target, keep: Sequence[int] = ()) -> CellTask:
         """The whole case on one version, which tells the plan of the first step except through Connect; ``keep``: as in `CellTask`."""
-        case = self.case
-        if not target.through_connect:
-            # The engine tells the plan of a step that expects something of it.
-            first = case.steps[0].model_copy(update={"expect": Expectation(plan=(PHYSICAL_PLAN,))})
-            case = case.model_copy(update={"steps": (first, *case.steps[1:])})
+        case = self.case if target.through_connect else telling_plan(self.case)
         return CellTask(case, (target,), keep=tuple(keep), files=self.files)
 
     def on(self, target: Target) -> CellAnswer:
@@ -178,6 +174,12 @@ class JobRun:
         """What the run shows of a case that ends earlier: its steps are the first ones of the case that ran."""
         within = (answer for answer in self.answers if (answer.task.cut or 1) <= len(case.steps))
         return replace(self, case=case, answers=tuple(answer.as_far_as(case) for answer in within))
+
+
+def telling_plan(case: Case) -> Case:
+    """The same case, whose engine tells the plan of the first step, since that expects something of it."""
+    first = case.steps[0].model_copy(update={"expect": Expectation(plan=(PHYSICAL_PLAN,))})
+    return case.model_copy(update={"steps": (first, *case.steps[1:])})
 
 
 def next_cells(run: JobRun) -> tuple[CellTask, ...]:
@@ -407,9 +409,14 @@ class JobRuns(Sink[CellAnswer]):
 
 def run_cell(cell: CellTask, options: EngineUse, display: Display[CellAnswer]) -> CellAnswer:
     """Run a cell; see `execute` for errors."""
-    collector: Collector[CellAnswer] = Collector(1)
-    _execute((cell,), cell.targets, options, collector, display)
-    return collector.kept[0][0]
+    return run_cells((cell,), options, display)[cell.case.id]
+
+
+def run_cells(cells: Sequence[CellTask], options: EngineUse, display: Display[CellAnswer]) -> dict[str, CellAnswer]:
+    """Run cells of the same targets, and return their answers by case; see `execute` for errors."""
+    collector: Collector[CellAnswer] = Collector(len(cells))
+    _execute(tuple(cells), cells[0].targets, options, collector, display)
+    return {answer.task.case.id: answer for answer, _ in collector.kept}
 
 
 def _execute(
@@ -561,6 +568,13 @@ def rows_in_files(
                 file.writelines(lines_of(rows, sending[stream].schema))
             files.setdefault(number, {})[stream] = str(path)
     return files
+
+
+def write_sample(job: OwnQuery, samples: Sequence[Sample], folder: Path, *, batches: int) -> Case:
+    """Write the case in which nothing but the rows of the samples arrives; see `write_job` for errors."""
+    sending = [sample for sample in samples if sample.rows]
+    arriving = [arrival for arrival in arrivals(sending, batches) if arrival.rows and arrival.name != FAR_AHEAD_COMES]
+    return _write(job, samples, (_step(arrival, all_rows=True, conf={}) for arrival in arriving), folder)
 
 
 def write_resumption(job: OwnQuery, samples: Sequence[Sample], folder: Path) -> Case:

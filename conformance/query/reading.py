@@ -231,10 +231,27 @@ class PlanNode:
             yield from child.upwards()
         yield self
 
+    def downwards(self) -> Iterator[PlanNode]:
+        """Yield every operator from the top, in the order in which a plan is printed."""
+        yield self
+        for child in self.children:
+            yield from child.downwards()
+
 
 def physical_plan(text: str) -> tuple[PlanNode, ...]:
     """Return the roots of the physical plan in an extended plan; a printed plan has one."""
-    lines = filter(None, map(_NODE.match, text.rpartition(PHYSICAL_PLAN)[2].splitlines()))
+    return _plan(text.rpartition(PHYSICAL_PLAN)[2])
+
+
+def analyzed_plan(text: str) -> tuple[PlanNode, ...]:
+    """Return the roots of the analysed plan in an extended plan, or of a plan that an error prints below its message."""
+    _, head, rest = text.partition(_ANALYZED_PLAN)
+    # The first line is the schema.
+    return _plan(rest.partition("\n== ")[0].lstrip("\n").partition("\n")[2] if head else text.partition("\n")[2])
+
+
+def _plan(text: str) -> tuple[PlanNode, ...]:
+    lines = filter(None, map(_NODE.match, text.splitlines()))
     return tuple(_trees([(len(line["indent"]), line["name"], line["arguments"]) for line in lines]))
 
 
@@ -267,14 +284,14 @@ def read_calls(text: str) -> Iterator[PlanCall]:
         # The first line is the schema.
         if (node := _NODE.match(line)) and not node["arguments"].startswith(":"):
             place = "the " + _PLACES.get(node["name"], f"operator {node['name']}")
-            for expression in _expressions(node["arguments"]):
+            for expression in expressions(node["arguments"]):
                 alias = _ALIAS.search(expression)
                 for call in _CALL.finditer(expression):
                     whole = expression[call.start() : _end_of_call(expression, call.end())]
                     yield PlanCall(call[1].lower(), whole, f"{place} of {alias[1]}" if alias else place)
 
 
-def _expressions(arguments: str) -> Iterator[str]:
+def expressions(arguments: str) -> Iterator[str]:
     """Yield the expressions of an operator, which commas divide outside of calls; lists of them stand in brackets."""
     depth = start = 0
     for at, sign in enumerate(arguments):
@@ -314,9 +331,7 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
         case "Union":
             yield QueryUnion()
         case "EventTimeWatermark":
-            # From 4.1 on, the id of the operator comes first.
-            printed = _WATERMARK.search(node.arguments)
-            yield QueryWatermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
+            yield watermark_of(node)
         case "StreamingGlobalLimit":
             yield QueryLimit()
         case name if name in _JOINS_WITH_TABLES:
@@ -327,7 +342,14 @@ def _operators(node: PlanNode) -> Iterator[Operator]:
 
 def _has_event_time(node: PlanNode) -> bool:
     """Return whether an operator has a watermark; a side that is planned like another shows only its columns, ``ReusedExchange``."""
-    return node.name == "EventTimeWatermark" or any(map(_EVENT_TIME.search, _expressions(node.arguments)))
+    return node.name == "EventTimeWatermark" or any(map(_EVENT_TIME.search, expressions(node.arguments)))
+
+
+def watermark_of(node: PlanNode) -> QueryWatermark:
+    """Read an ``EventTimeWatermark``."""
+    # From 4.1 on, the id of the operator comes first.
+    printed = _WATERMARK.search(node.arguments)
+    return QueryWatermark(None, printed["column"] if printed else "", printed["delay"] if printed else "")
 
 
 def _sees_time(node: PlanNode) -> bool:

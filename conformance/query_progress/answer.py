@@ -45,20 +45,29 @@ class QueryExplanation:
             yield from (f"  restart: {line}" for line in changes(self.query))
         if not self.causes:
             yield "  ● no cause for missing rows or growing state in this progress"
-        for number, cause in enumerate(self.causes, 1):
-            yield f"  ✗ {number}. {cause.what}"
-            yield from (f"      {line}" for line in cause.evidence)
-            number_of, sentence = rule(cause.rule)
-            yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
-            yield f"      to mend it: {cause.mending}"
+        yield from cause_lines(self.causes, detail)
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        causes = [{**asdict(cause), "rule": rule(cause.rule)[0], "behaviour": cause.rule} for cause in self.causes]
+        causes = cause_records(self.causes)
         runs = [_run_record(run) for run in self.query.runs]
         left_out = self.query.runs_left_out
         about = {"id": self.query.id, "name": self.query.name, "restarts": len(runs) - 1 + left_out}
         return {**about, "runs": runs, "runs_left_out": left_out, "changed": [*changes(self.query)], "causes": causes}
+
+
+def cause_lines(causes: Iterable[Cause], detail: int) -> Iterator[str]:
+    """Yield causes as lines; ``detail`` as in `QueryExplanation.lines`."""
+    for number, cause in enumerate(causes, 1):
+        yield f"  ✗ {number}. {cause.what}"
+        yield from (f"      {line}" for line in cause.evidence)
+        number_of, sentence = rule(cause.rule)
+        yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
+        yield f"      to mend it: {cause.mending}"
+
+
+def cause_records(causes: Iterable[Cause]) -> list[Json]:
+    return [{**asdict(cause), "rule": rule(cause.rule)[0], "behaviour": cause.rule} for cause in causes]
 
 
 @dataclass(frozen=True)

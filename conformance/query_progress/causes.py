@@ -17,7 +17,7 @@ _HALF_HOUR_MS: Final = 1_800_000
 _DAY_MS: Final = 86_400_000
 _MANY: Final = 10
 """How many times further than others a jump goes, or a partition is behind."""
-_UNITS: Final = (
+UNITS: Final = (
     (250, 1_100, "milliseconds-as-seconds"),
     (250_000, 1_100_000, "microseconds-as-seconds"),
     (1 / 2_000, 1 / 600, "seconds-as-milliseconds"),
@@ -85,7 +85,7 @@ def short_name(text: str) -> str:
 def _units(run: Run) -> Cause | None:
     """Compare the event times with the clock: a wrong unit makes them a thousand times as far from 1970."""
     ratio = (run.average or 0) / run.ended
-    for low, high, cause in _UNITS:
+    for low, high, cause in UNITS:
         if low < ratio < high:
             times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}"
             mean = instant(run.average or 0)

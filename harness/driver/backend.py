@@ -23,6 +23,11 @@ OnEmitted = Callable[[int, List[List[Any]]], None]
 """Called with a micro-batch's id and rows before the engine can commit it, from another thread."""
 
 
+ROWS_AT = "spark.conformance.rowsAt"
+"""The setting of a case that runs an input of an operator in place of the query: ``Join 0 1``, the second input of the first join of the
+analysed plan, from the top."""
+
+
 class Backend(Protocol):
     """A running Spark. Queries, frames and sessions are pyspark's own objects."""
 
@@ -81,6 +86,9 @@ class Backend(Protocol):
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         """The extended plan of the last micro-batch, or the logical plan if none has run."""
+
+    def rows_at(self, frame: Any, place: str) -> Any:
+        """The DataFrame that is an input of an operator of a query. ``place``: as in ``ROWS_AT``."""
 
     def native(self, session: Any) -> Optional[Set[str]]:
         """The operators that an accelerator runs of the micro-batches that run now in a session; None without an accelerator."""

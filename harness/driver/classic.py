@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
 from . import outage, session
@@ -166,5 +167,21 @@ class Classic:
             return str(frame._jdf.queryExecution().analyzed().toString())
         return str(query._jsq.explainInternal(True))
 
+    def rows_at(self, frame: Any, place: str) -> Any:
+        name, number, child = place.split()
+        nodes = [node for node in _nodes(frame._jdf.queryExecution().analyzed()) if node.nodeName() == name]
+        below = nodes[int(number)].children().apply(int(child))
+        dataset = frame._jdf.getClass().getName()  # of 4.0 and newer, org.apache.spark.sql.classic.Dataset
+        made = reduce(getattr, dataset.split("."), self.spark._jvm).ofRows(frame._jdf.sparkSession(), below)
+        return type(frame)(made, getattr(frame, "sparkSession", None) or frame.sql_ctx)  # up to 3.2
+
     def native(self, session: Any) -> Optional[Set[str]]:
         return native_operators(self._native, session.streams.active) if self._native is not None else None
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """The operators of a plan, from the top."""
+    yield plan
+    children = plan.children()
+    for at in range(children.size()):
+        yield from _nodes(children.apply(at))

@@ -162,6 +162,9 @@ class Connect:
             entry.setdefault("numInputRows", sum(source.get("numInputRows", 0) for source in entry.get("sources", [])))
         return new, len(entries)
 
+    def rows_at(self, frame: Any, place: str) -> Any:
+        raise NotImplementedError("the host asks for no part of a plan through Connect")
+
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
         raise NotImplementedError("the host asks for no plan through Connect")
 

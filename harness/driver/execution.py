@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from .backend import Backend, OnEmitted
+from .backend import ROWS_AT, Backend, OnEmitted
 from .checkpoint import ASKED, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build
@@ -379,6 +379,8 @@ class Execution:
                 self._frame = build(self._operations, self._read, self._session, self._code)
             if self._code is not None:
                 self._set({key: self._conf[key] for key in self._changed})
+            if ROWS_AT in self._conf:
+                self._frame = self._backend.rows_at(self._frame, self._conf[ROWS_AT])
             sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             plan = analysed_plan(self._session, self._frame)

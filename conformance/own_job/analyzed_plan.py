@@ -1,0 +1,147 @@
+"""The analysed plan of a job: its watermarks, its first operator that keeps state, and the places whose rows an engine is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.query.reading import PlanNode, QueryReading, analyzed_plan, expressions, read_plan, watermark_of
+
+_KEEPS_STATE = re.compile(r"Aggregate|Deduplicate(WithinWatermark)?|Distinct|Join|\w*WithState\w*")
+_ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
+_NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
+_EVENT_TIME = re.compile(r"#\d+L?-T\d+ms")
+
+
+class OperatorInput(NamedTuple):
+    """An input of an operator, as the driver finds it: the operator's name, its number among those of this name from the top, and the
+    number of the input."""
+
+    operator: str
+    number: int
+    child: int = 0
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+@dataclass(frozen=True)
+class PlanWatermark:
+    input: OperatorInput
+    """Its rows before the watermark."""
+    column: str
+    delay: str
+    expression: str
+    """What gives the column; its name if the source has it."""
+    node: PlanNode
+
+    @property
+    def delay_ms(self) -> int | None:
+        """The delay; None if it is no interval."""
+        try:
+            return parse_interval(self.delay).delay_ms
+        except NotAnInterval:
+            return None
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    text: str
+    """An extended plan, or the message of an error with a plan."""
+
+    @cached_property
+    def reading(self) -> QueryReading:
+        """The operators of the physical plan."""
+        return read_plan(self.text)
+
+    @cached_property
+    def nodes(self) -> tuple[PlanNode, ...]:
+        """The operators from the top."""
+        return tuple(node for root in analyzed_plan(self.text) for node in root.downwards())
+
+    @cached_property
+    def watermarks(self) -> tuple[PlanWatermark, ...]:
+        return tuple(self._watermarks())
+
+    @property
+    def delay_ms(self) -> int | None:
+        """The longest delay; None without a watermark."""
+        return max((mark.delay_ms for mark in self.watermarks if mark.delay_ms is not None), default=None)
+
+    @cached_property
+    def stateful(self) -> tuple[PlanNode, ...]:
+        """The operators that keep state, from the top."""
+        keeping = tuple(node for node in self.nodes if _KEEPS_STATE.fullmatch(node.name))
+        joins = sum(node.name == "Join" for node in keeping)
+        # A join with a table keeps no state: the analysed plan does not tell which join that is.
+        of_streams = len([join for join in self.reading.joins if join.stateful]) if self.reading.operators else joins
+        return keeping if of_streams == joins else tuple(node for node in keeping if node.name != "Join")
+
+    @cached_property
+    def first(self) -> PlanNode | None:
+        """The operator that keeps state and whose rows come from no other such operator; None unless there is exactly one."""
+        lowest = [node for node in self.stateful if not any(other in self.stateful for other in _below(node))]
+        return lowest[0] if len(lowest) == 1 else None
+
+    def inputs(self, node: PlanNode) -> tuple[OperatorInput, ...]:
+        number = next(at for at, other in enumerate(self._named(node.name)) if other is node)
+        return tuple(OperatorInput(node.name, number, child) for child in range(len(node.children)))
+
+    def marks(self, side: PlanNode) -> tuple[PlanWatermark, ...]:
+        """Return the watermarks among an operator and those below it."""
+        return tuple(mark for mark in self.watermarks if any(node is mark.node for node in side.downwards()))
+
+    def _named(self, name: str) -> Iterator[PlanNode]:
+        return (node for node in self.nodes if node.name == name)
+
+    def _watermarks(self) -> Iterator[PlanWatermark]:
+        for number, node in enumerate(self._named("EventTimeWatermark")):
+            read = watermark_of(node)
+            marked = re.search(rf"{re.escape(read.column)}#\d+", node.arguments)
+            expression = _made_by(node, marked[0]) if marked else read.column
+            yield PlanWatermark(OperatorInput(node.name, number), read.column, read.delay, expression, node)
+
+
+def keys_of(node: PlanNode) -> tuple[str, ...]:
+    """Return the keys of an aggregation or the columns of a deduplication, as they are printed."""
+    first, depth = node.arguments.strip(), 0
+    for at, sign in enumerate(first):
+        depth += (sign == "[") - (sign == "]")
+        if not depth:
+            return _listed(first[: at + 1])
+    return ()
+
+
+def has_event_time(text: str) -> bool:
+    """Return whether a printed expression has a column with a watermark."""
+    return _EVENT_TIME.search(text) is not None
+
+
+def without_numbers(text: str) -> str:
+    return _NUMBER.sub("", text)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the expressions of a list in brackets."""
+    return tuple(item.strip() for item in "\0".join(expressions(text))[1:-1].split("\0") if item.strip())
+
+
+def _below(node: PlanNode) -> Iterator[PlanNode]:
+    for child in node.children:
+        yield from child.downwards()
+
+
+def _made_by(node: PlanNode, column: str) -> str:
+    """Return the expression that gives a column, through projections that rename it."""
+    for below in _below(node):
+        for text in _listed(below.arguments.strip()) if below.name == "Project" else ():
+            made, sign, name = text.rpartition(" AS ")
+            if sign and re.fullmatch(rf"{re.escape(column)}L?(-T\d+ms)?", name):
+                if not _ATTRIBUTE.fullmatch(made):
+                    return without_numbers(made)
+                column = made
+    return without_numbers(column)

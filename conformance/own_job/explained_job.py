@@ -1,0 +1,199 @@
+"""One query of a job on one version: every micro-batch, what became of each row of its samples, and why rows are missing or wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.core.case import Case
+from conformance.core.data import Json
+from conformance.core.observation import BatchSeen
+from conformance.core.temporary_folder import temporary_folder
+from conformance.core.values import show, show_ms
+from conformance.core.wording import counted, shortened
+from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
+from conformance.own_job.job_causes import Explained, causes_of, released
+from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cells, telling_plan, write_sample
+from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of
+from conformance.own_job.sample import Sample
+from conformance.query_progress.answer import cause_lines, cause_records
+from conformance.query_progress.causes import Cause, duration
+from conformance.runner.execution import Display
+from conformance.runner.resources import EngineUse
+from harness.engine.request import ROWS_AT
+from harness.scheduling.cell_run import CellTask
+from harness.targets.targets import Target
+
+MOST_BATCHES_SHOWN = 8
+_FATES: tuple[Fate, ...] = (
+    "no event time",
+    "late",
+    "filtered",
+    "duplicate",
+    "without partner",
+    "removed",
+    "in state",
+    "joined",
+    "out",
+    "not known",
+)
+"""The fates of rows, what a person looks for first."""
+_EACH = 3
+"""How many rows of a fate are shown."""
+
+
+class NoAnswer(Exception):
+    """The engine gave no answer. ``of_the_code``: whether the job failed by a fault of its own."""
+
+    def __init__(self, why: str, *, of_the_code: bool = False) -> None:
+        super().__init__(why)
+        self.of_the_code = of_the_code
+
+
+@dataclass(frozen=True)
+class JobExplanation:
+    query: OwnQuery
+    target: Target
+    job: Explained
+
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        return causes_of(self.job)
+
+    def lines(self, detail: int = 2) -> Iterator[str]:
+        """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
+        fates, batches = self.job.fates, [batch for _, batch in batches_of(self.job.seen)]
+        counts = Counter(row.fate for row in fates.rows)
+        given = sum(len(p) for s in self.job.case.steps for a in s.arrivals() for q in a.values() for p in q.partitions)
+        known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
+        emitted = sum(len(batch.rows) for batch in batches)
+        yield f"{self.query.title} on {self.target.version}: {counted(given, 'row')} in: {known}; {counted(emitted, 'row')} emitted"
+        if (error := self.job.seen.error) is not None:
+            yield f"  ✗ it fails with {error.title} at {error.stage}: {shortened(error.first_line, 160)}"
+        if not self.causes:
+            yield f"  ● no cause for missing rows or growing state{' is known' if error else ''}"
+        yield from cause_lines(self.causes, detail)
+        if detail:
+            yield from (f"  {line}" for line in self._batches(batches))
+            yield from (f"  {line}" for line in self._rows())
+            yield from (f"  next: {line}" for line in released(fates, self.job.plan))
+        if fates.unknown:
+            yield f"  not known: what became of each row: {fates.unknown}"
+
+    def _batches(self, batches: Sequence[BatchSeen]) -> Iterator[str]:
+        for batch in batches[:MOST_BATCHES_SHOWN]:
+            rows = sum(source.rows for source in batch.sources)
+            state = ", ".join(map(str, batch.state)) or "none"
+            mark = f"watermark {show_ms(batch.watermark)}, " if batch.watermark is not None else ""
+            yield f"micro-batch {batch.id}: {rows} in, {mark}{batch.dropped or 0} dropped, {len(batch.rows)} out, state {state}"
+        if len(batches) > MOST_BATCHES_SHOWN:
+            yield f"{len(batches) - MOST_BATCHES_SHOWN} more micro-batches: --json has all"
+
+    def _rows(self) -> Iterator[str]:
+        for fate in _FATES[:-3]:
+            rows = self.job.fates.of(fate)
+            shown = "; ".join(_described(row) for row in rows[:_EACH])
+            if rows:
+                yield f"{fate}: {shown}{f'; {len(rows) - _EACH} more' if len(rows) > _EACH else ''}"
+
+    def record(self) -> dict[str, Json]:
+        """Return the same for programs."""
+        error = self.job.seen.error
+        return {
+            "query": self.query.title,
+            "spark": str(self.target.version),
+            "error": None
+            if error is None
+            else {"class": error.name, "stage": error.stage, "message": error.first_line},
+            "causes": cause_records(self.causes),
+            "microBatches": [
+                {
+                    "step": step,
+                    "id": batch.id,
+                    "rows": sum(source.rows for source in batch.sources),
+                    "watermark": show_ms(batch.watermark),
+                    "nextWatermark": show_ms(batch.next_watermark),
+                    "dropped": batch.dropped,
+                    "state": list(batch.state),
+                    "emitted": len(batch.rows),
+                }
+                for step, batch in batches_of(self.job.seen)
+            ],
+            "rows": [_record(row) for row in self.job.fates.rows],
+            "notKnown": self.job.fates.unknown or None,
+        }
+
+
+def _described(row: RowFate) -> str:
+    text = f"{row.stream} ({shortened(row.text, 44)})"
+    if row.fate == "late":
+        passed = "its window" if row.window else "it"
+        by = f", the watermark had passed {passed} by {duration(row.late_by_ms)}" if row.late_by_ms is not None else ""
+        return f"{text} in micro-batch {row.batch}{by}"
+    return f"{text} until {show(row.window.end)}" if row.window is not None and row.fate == "in state" else text
+
+
+def _record(row: RowFate) -> dict[str, Json]:
+    window = row.window and {"start": show(row.window.start), "end": show(row.window.end)}
+    time = show(row.time_us) if row.time_us is not None else None
+    return {
+        "stream": row.stream,
+        "step": row.step,
+        "row": row.text,
+        "eventTime": time,
+        "fate": row.fate,
+        "microBatch": row.batch,
+        "window": window,
+        "lateByMs": row.late_by_ms,
+    }
+
+
+def explain_query(
+    query: OwnQuery,
+    samples: Sequence[Sample],
+    target: Target,
+    where: EngineUse,
+    display: Display[CellAnswer],
+    *,
+    batches: int,
+) -> JobExplanation:
+    """Run a query with its samples on one version, and what stands below its watermarks and its first operator that keeps state.
+
+    Raises NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
+    """
+    with temporary_folder() as folder:
+        case = write_sample(query, samples, folder, batches=batches)
+        answer = run_cell(CellTask(telling_plan(case), (target,)), where, display)
+        seen = answer.observation
+        if seen is None:
+            raise NoAnswer(answer.lacking or "no answer")
+        if seen.own_code_error is not None:
+            raise NoAnswer("\n".join(seen.own_code_error.lines()), of_the_code=True)
+        plan = JobPlan(next((step.plan for step in seen.steps if step.plan), seen.error.message if seen.error else ""))
+        places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
+        there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
+    return JobExplanation(
+        query, target, Explained(case, seen, plan, fates_of(case, target.version, seen, plan, there), query.trigger)
+    )
+
+
+def _rows_at(
+    case: Case, places: Sequence[OperatorInput], target: Target, where: EngineUse, display: Display[CellAnswer]
+) -> dict[OperatorInput, RowsThere]:
+    """Ask an engine for the rows at places of the plan; those that it cannot show are left out."""
+    cases = {
+        place: case.model_copy(
+            update={
+                "id": f"{case.id}-{number}",
+                "conf": {**case.conf, ROWS_AT: str(place)},
+                "output_mode": "append",
+                "trigger": "default",
+            }
+        )
+        for number, place in enumerate(places, 1)
+    }
+    answers = run_cells([CellTask(other, (target,)) for other in cases.values()], where, display)
+    seen = {place: answers[other.id].observation for place, other in cases.items()}
+    return {place: RowsThere.of(rows) for place, rows in seen.items() if rows is not None and rows.complete}

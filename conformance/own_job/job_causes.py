@@ -1,0 +1,258 @@
+"""Why rows of a sample are missing or wait, by the plan of the job, what the engine showed and the fate of each row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.values import show, show_ms
+from conformance.core.wording import counted, shortened
+from conformance.own_job.analyzed_plan import JobPlan, has_event_time, keys_of, without_numbers
+from conformance.own_job.row_fates import Fates, RowFate, batches_of
+from conformance.query_progress.causes import UNITS, Cause, duration
+
+_FAR = 10
+"""How many times further ahead than the others are apart a row from the future is."""
+_HALF_HOUR_US = 1_800_000_000
+_PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
+_SLIPS = (
+    (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
+    ("YYYY", "YYYY is the year of the week", "yyyy for the year"),
+    (r"(y|u)\W*mm|mm\W*(y|u|d)|d\W*mm", "mm is the minute", "MM for the month"),
+    (r"(H|h)+\W*MM", "MM is the month", "mm for the minute"),
+    (r"(y|M)\W*DD|DD\W*M", "DD is the day of the year", "dd for the day of the month"),
+)
+_UNPARSED = re.compile(
+    r"\[?CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to recognize", re.I
+)
+_QUOTED = re.compile(r"[Tt]ext '([^']*)'")
+_BY_WATERMARK = re.compile(r"state cleanup \[ left (.*?), right (.*?) \]")
+_APPEND_REFUSED = re.compile(r"without watermark|UNSUPPORTED_OPERATION|STREAMING_OUTPUT_MODE", re.I)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What an explanation is made of."""
+
+    case: Case
+    seen: Observation
+    plan: JobPlan
+    fates: Fates
+    trigger: str
+
+
+def causes_of(job: Explained) -> tuple[Cause, ...]:
+    """Return the causes, what explains most first; a cause that another explains is not named."""
+    if (refused := job.seen.error) is not None and (unparsed := _unparsed(refused.message)):
+        return (unparsed,)
+    if cause := _units(job) or _nulls(job) or _future_row(job.fates):
+        return (cause,)
+    never = tuple(_never_removed(job))
+    waits = None if never else _waits(job)
+    return tuple(cause for cause in (_short_delay(job), *never, waits) if cause is not None)
+
+
+def _slip(text: str) -> tuple[str, str] | None:
+    """Say what is wrong with a pattern of times in a text, and what to write; None if nothing shows."""
+    for pattern in _PATTERN.findall(text):
+        for wrong, why, instead in _SLIPS:
+            if re.search(wrong, pattern):
+                return f"in {pattern.strip()!r} {why}", instead
+    return None
+
+
+def _unparsed(message: str) -> Cause | None:
+    if _UNPARSED.search(message) is None:
+        return None
+    why, mending = _slip(message) or (
+        "see the text",
+        "compare the pattern with the text; try_to_timestamp gives null in place of the error",
+    )
+    text = _QUOTED.search(message)
+    evidence = (
+        f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(message.splitlines()[0], 90)}"
+    )
+    return Cause.of("event-time-not-parsed", evidence, why=why, mending=mending)
+
+
+def _units(job: Explained) -> Cause | None:
+    times = [
+        batch.event_time.avg
+        for _, batch in batches_of(job.seen)
+        if batch.event_time is not None and batch.event_time.avg
+    ]
+    ratio = sum(times) / len(times) / (datetime.now(UTC).timestamp() * 1000) if times else 0.0
+    for low, high, cause in UNITS:
+        if low < ratio < high:
+            return Cause.of(
+                cause, f"event times are about {_moment(int(times[0]))}, 1970 + {ratio:,.4g} times as long as until now"
+            )
+    return None
+
+
+def _nulls(job: Explained) -> Cause | None:
+    nulls, marks = job.fates.of("no event time"), job.plan.watermarks
+    if not nulls or not marks:
+        return None
+    evidence = [f"{len(nulls)} of {counted(len(job.fates.rows), 'row')} have no event time, such as {_shown(nulls[0])}"]
+    made = next((mark.expression for mark in marks if not mark.expression.isidentifier()), None)
+    if made is None:
+        return Cause.of("null-event-time", *evidence, f"{marks[0].column} is null in the source")
+    evidence.append(f"{shortened(made, 80)} gives null")
+    if slip := _slip(made):
+        return Cause.of("event-time-not-parsed", *evidence, why=slip[0], mending=slip[1])
+    return Cause.of("null-event-time", *evidence)
+
+
+def _future_row(fates: Fates) -> Cause | None:
+    """A row far ahead of all others, after which every row was late."""
+    timed = [row for row in fates.rows if row.time_us is not None]
+    newest = max(timed, key=lambda row: row.time_us or 0, default=None)
+    late = fates.of("late")
+    if newest is None or newest.time_us is None or not late:
+        return None
+    others = sorted(row.time_us for row in timed if row is not newest and row.time_us is not None)
+    if not others or newest.time_us - others[-1] < max(_FAR * (others[-1] - others[0]), _HALF_HOUR_US):
+        return None
+    after = [row for row in timed if row.step > newest.step]
+    if any(row.fate != "late" for row in after):
+        return None
+    ahead = duration((newest.time_us - others[-1]) // 1000)
+    text = f"{_shown(newest)}: {ahead} after all others; {len(late)} of {counted(len(after), 'row')} after it are late"
+    return Cause.of("future-row", text)
+
+
+def _short_delay(job: Explained) -> Cause | None:
+    late, fates = job.fates.of("late"), job.fates
+    counts = sum(batch.dropped or 0 for _, batch in batches_of(job.seen))
+    if not late and not counts:
+        return None
+    if not late:
+        return Cause.of("short-delay", f"the engine dropped {counts}; not known: which rows", longer="a longer delay")
+    worst = max(late, key=lambda row: row.late_by_ms or 0)
+    text = f"{fates.operator} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
+    passed = f": the watermark had passed {'its window' if worst.window else 'it'} by {duration(worst.late_by_ms or 0)}"
+    longer = f"a longer delay than {job.plan.watermarks[0].delay}"
+    if (delay := _delay_that_keeps(job.fates, job.plan.delay_ms)) is not None:
+        total = sum(row.fate not in ("filtered", "no event time") for row in fates.rows)
+        longer = f"{delay} keep {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
+    return Cause.of("short-delay", f"{text}{passed}", longer=longer)
+
+
+def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
+    """The shortest delay in whole minutes, or seconds below a minute, with which the model drops no row; None if it finds none."""
+    by = max((row.late_by_ms or 0 for row in fates.of("late")), default=0)
+    if size is None:
+        return None
+    for unit, name in ((1000, "second"), (60_000, "minute")):
+        count = (size + by) // unit + 1
+        if unit == 60_000 or count <= 90:
+            for text in (counted(count - 1, name), counted(count, name)):
+                if fates.late_with(text) == 0:
+                    return text
+    return None
+
+
+def _never_removed(job: Explained) -> Iterator[Cause]:
+    """Yield the operators from which the watermark cannot remove state, by the plan."""
+    plan, complete = job.plan, job.case.output_mode == "complete"
+    refused = job.seen.error is not None
+    if refused and not _APPEND_REFUSED.search(job.seen.error.message if job.seen.error else ""):
+        return
+    for node in plan.stateful:
+        name = _NAMES.get(node.name, "the operator")
+        below = plan.marks(node)
+        evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
+        keys = keys_of(node)
+        if node.name == "Join":
+            cleanup = _BY_WATERMARK.search(plan.text)
+            sides = cleanup.groups() if cleanup else ("null",) * 2 if refused else ()
+            kept = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text == "null")
+            if kept:
+                cause = "join-without-bound" if below else "no-watermark"
+                yield Cause.of(cause, f"the state of the {kept} side is never removed; {evidence}")
+            continue
+        if (
+            node.name not in _NAMES
+            or complete
+            or any(map(has_event_time, keys))
+            or node.name.endswith("WithinWatermark")
+        ):
+            continue
+        if any(other in plan.stateful for child in node.children for other in child.downwards()):
+            continue
+        columns = ", ".join(map(without_numbers, keys)) or "all columns"
+        if not plan.watermarks:
+            yield Cause.of("no-watermark", f"{name} by {columns}: {evidence}")
+        elif not below:
+            yield Cause.of("watermark-after-operator", f"{name} by {columns}: {evidence}", operator=name)
+        elif node.name == "Aggregate":
+            what = {"column": below[0].column, "operator": name, "keys": columns}
+            yield Cause.of("watermark-on-other-column", evidence, **what)
+        elif keys or node.name == "Deduplicate":
+            yield Cause.of("deduplication-without-event-time", f"{name} by {columns}: {evidence}")
+
+
+_NAMES = {
+    "Aggregate": "the aggregation",
+    "Deduplicate": "the deduplication",
+    "Distinct": "the deduplication",
+    "DeduplicateWithinWatermark": "the deduplication",
+    "Join": "the join",
+}
+
+
+def _waits(job: Explained) -> Cause | None:
+    batches = [batch for _, batch in batches_of(job.seen)]
+    out, held = sum(len(batch.rows) for batch in batches), sum(batches[-1].state) if batches else 0
+    if not held or job.case.output_mode != "append" or job.plan.first is None:
+        return None
+    waiting, watermark = job.fates.of("in state"), batches[-1].next_watermark or 0
+    times = f"{counted(held, 'row')} in state, {out} out; watermark {show_ms(watermark)}"
+    first = job.plan.first
+    if first.name == "Join":
+        outer = re.match(r"\W*(Left|Right|Full)Outer", first.arguments)
+        alone = job.fates.of("without partner")
+        if outer is None or not waiting or alone:
+            return None
+        matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
+        return Cause.of("outer-join-waits", f"{matched}, such as {_shown(waiting[0])}", times)
+    if first.name != "Aggregate":
+        return None
+    passed = [row for row in waiting if row.window and row.window.end <= watermark * 1000]
+    if job.trigger == "once" and passed:
+        last = passed[0].window
+        return Cause.of(
+            "last-windows-left-by-once", times, f"such as the window that ends at {show(last.end) if last else ''}"
+        )
+    if job.trigger in ("once", "availableNow"):
+        return Cause.of("last-windows-left", times, *released(job.fates, job.plan), trigger=job.trigger)
+    return Cause.of("append-before-any-later-row", times, *released(job.fates, job.plan)) if not out else None
+
+
+def released(fates: Fates, plan: JobPlan) -> Iterator[str]:
+    """Yield what must come so that the next window comes out."""
+    windows = sorted({row.window for row in fates.of("in state") if row.window is not None}, key=lambda span: span.end)
+    if windows:
+        first, delay = windows[0], plan.delay_ms
+        row = f", by a row at {show(first.end + delay * 1000)} or later" if delay is not None else ""
+        yield f"the window {show(first.start)} – {show(first.end)} comes out when the watermark reaches its end{row}"
+
+
+def _state_seen(job: Explained) -> str:
+    batches = [batch for _, batch in batches_of(job.seen)]
+    sizes = list(accumulate((sum(batch.state) for batch in batches if batch.kind == "data"), lambda _, size: size))
+    return f"rows in state after each micro-batch: {', '.join(map(str, sizes))}"
+
+
+def _shown(row: RowFate) -> str:
+    return f"{row.stream} ({shortened(row.text, 60)})"
+
+
+def _moment(ms: int) -> str:
+    return f"the year {1970 + ms // 31_556_952_000:,}"

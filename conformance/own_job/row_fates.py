@@ -1,0 +1,592 @@
+"""What became of each row of a sample in a job on one version.
+
+An engine shows the rows below each watermark and below the first operator that keeps state. The reference model repeats that operator
+on them, and its word counts only if it predicts the watermarks, dropped rows and state of every micro-batch that the engine ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from conformance.account.account import Span, dropped_rows
+from conformance.core.case import Action, Add, Case, WrittenRow
+from conformance.core.data import Json
+from conformance.core.observation import BatchSeen, Observation
+from conformance.core.spark_types import Field
+from conformance.core.values import NotAValue, canonical
+from conformance.core.versions import SparkVersion
+from conformance.judging.finding import cell
+from conformance.judging.step_comparison import OutputSchema
+from conformance.language.reader import case_from
+from conformance.language.source import InvalidCase
+from conformance.model.errors import ModelDefect, Unpredictable
+from conformance.model.operators import BatchProgress
+from conformance.oracle.prediction import Prediction, predict
+from conformance.own_job.analyzed_plan import (
+    JobPlan,
+    OperatorInput,
+    PlanWatermark,
+    has_event_time,
+    keys_of,
+    without_numbers,
+)
+from conformance.query.reading import PlanNode
+
+Fate: TypeAlias = Literal[
+    "out",
+    "late",
+    "in state",
+    "no event time",
+    "filtered",
+    "joined",
+    "without partner",
+    "duplicate",
+    "removed",
+    "not known",
+]
+_ROW = "row_of_sample"
+"""The column that numbers the rows in what the model runs."""
+_JOINS = {
+    "Inner": "inner",
+    "LeftOuter": "leftOuter",
+    "RightOuter": "rightOuter",
+    "FullOuter": "fullOuter",
+    "LeftSemi": "leftSemi",
+}
+_SIDES = ("l", "r")
+
+
+class NotKnown(Exception):
+    """The model cannot say what becomes of the rows; the message says why."""
+
+
+@dataclass(frozen=True)
+class RowFate:
+    """A row of the sample, or one that a query makes of it."""
+
+    stream: str
+    step: int
+    text: str
+    time_us: int | None = None
+    fate: Fate = "not known"
+    batch: int | None = None
+    """The micro-batch that dropped or emitted it."""
+    window: Span | None = None
+    """The window that holds it longest."""
+    late_by_ms: int | None = None
+    """How far the watermark had passed it, or the end of its last window."""
+
+
+@dataclass(frozen=True)
+class RowsThere:
+    """The rows at a place of a query, by step."""
+
+    columns: OutputSchema
+    steps: Mapping[int, tuple[tuple[Json, ...], ...]]
+
+    @classmethod
+    def of(cls, seen: Observation) -> RowsThere:
+        rows = {step.number: tuple(row for batch in step.batches for row in batch.rows) for step in seen.steps}
+        return cls(OutputSchema.of(seen.columns), rows)
+
+    def place(self, name: str) -> int | None:
+        return next((at for at, other in enumerate(self.columns.names) if other == name), None)
+
+    def value(self, row: Sequence[Json], at: int) -> object:
+        try:
+            return canonical(row[at], self.columns.types[at])
+        except NotAValue:
+            return None
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        return tuple(
+            at for at, type in enumerate(self.columns.types) if [f.name for f in type.fields] == ["start", "end"]
+        )
+
+    def text(self, row: tuple[Json, ...]) -> str:
+        return ", ".join(map(cell, self.columns.as_written(row)))
+
+
+@dataclass(frozen=True)
+class Fates:
+    rows: tuple[RowFate, ...]
+    prediction: Prediction | None = None
+    """What the model says of the first operator that keeps state; None if it does not know, or differs from the engine."""
+    case: Case | None = None
+    """What the model ran."""
+    unknown: str = ""
+    """Why it is not known which rows the engine's counts are about; empty if it is."""
+    operator: str = ""
+
+    def of(self, *fates: Fate) -> tuple[RowFate, ...]:
+        return tuple(row for row in self.rows if row.fate in fates)
+
+    def late_with(self, delay: str) -> int:
+        """Count the rows that the model drops with another delay of each watermark."""
+        assert self.case is not None
+        assert self.prediction is not None
+        marked = self.case.query.changed(lambda op: op.with_values(delay=delay) if op.name == "withWatermark" else op)
+        prediction = predict(self.case.model_copy(update={"query": marked}), self.prediction.version)
+        return sum(len(dropped_rows(batch)) for step in prediction.steps for batch in step.batches)
+
+
+def fates_of(
+    case: Case, version: SparkVersion, seen: Observation, plan: JobPlan, there: Mapping[OperatorInput, RowsThere]
+) -> Fates:
+    """Say what became of the rows of a case that an engine ran. ``there``: the rows at places of its plan, as far as they are known."""
+    reading = _Rows(case, plan, there)
+    first = plan.first
+    rows = [*reading.base()]
+    if first is None:
+        if plan.stateful:
+            return Fates(tuple(rows), unknown="which operator gets the rows first: several keep state side by side")
+        return Fates(tuple(_out_of_stateless(rows, seen, case)))
+    try:
+        made = _Made.of(case, plan, first, reading)
+        prediction = predict(made.case, version)
+        _check(seen, prediction)
+    except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
+        return Fates(tuple(rows), unknown=str(why).splitlines()[0])
+    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case, operator=_title(prediction))
+
+
+def _title(prediction: Prediction) -> str:
+    operators = (operator for step in prediction.steps for batch in step.batches for operator in batch.operators)
+    return next((operator.title.replace(f", {_ROW}", "") for operator in operators), "")
+
+
+def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
+    return [(step.number, batch) for step in seen.steps for batch in step.batches]
+
+
+def _check(seen: Observation, prediction: Prediction) -> None:
+    """Raise NotKnown unless the model predicts what the engine shows of the operator, which is its last in the progress."""
+    engine, model = batches_of(seen), batches_of(prediction.observation)
+    alone = max((len(batch.state) for _, batch in engine), default=0) <= 1
+    for (number, batch), (other_number, other) in zip(engine, model, strict=False):
+        dropped = batch.dropped if alone else (batch.dropped_by_operator or (batch.dropped,))[-1]
+        shown = (number, batch.id, batch.watermark or 0, batch.state[-1:], other.dropped and dropped)
+        if shown != (other_number, other.id, other.watermark or 0, other.state, other.dropped and other.dropped):
+            raise NotKnown(f"the reference model predicts micro-batch {batch.id} otherwise than the engine ran it")
+    if len(engine) != len(model):
+        raise NotKnown("the reference model predicts other micro-batches than the engine ran")
+
+
+def _out_of_stateless(rows: Sequence[RowFate], seen: Observation, case: Case) -> Iterator[RowFate]:
+    """A query without state emits each row in its micro-batch, or filters it: which, is known if it emits all or none."""
+    left = {
+        step.number: (sum(len(b.rows) for b in step.batches), next((b.id for b in step.batches if b.rows), None))
+        for step in seen.steps
+    }
+    given = {
+        step.number: sum(len(p) for a in step.arrivals() for q in a.values() for p in q.partitions)
+        for step in case.steps
+    }
+    for row in rows:
+        number, batch = left.get(row.step, (0, None))
+        if row.fate == "filtered" or number == 0:
+            yield replace(row, fate="filtered")
+        elif number == given[row.step]:
+            yield replace(row, fate="out", batch=batch)
+        else:
+            yield row
+
+
+@dataclass
+class _Rows:
+    case: Case
+    plan: JobPlan
+    there: Mapping[OperatorInput, RowsThere]
+    places: dict[OperatorInput, dict[tuple[int, int], int]] = field(default_factory=dict)
+    """Input of a watermark → step and place of a row there → number of the row."""
+    samples: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
+    """The same for the rows of a stream."""
+
+    def base(self) -> Iterator[RowFate]:
+        """Yield the rows: those of the samples, with the event times that the watermarks get; where they cannot be told, those there."""
+        made: list[RowFate] = []
+        used: list[str] = []
+        for stream, schema in self.case.streams.items():
+            of_stream = self.samples[stream] = {}
+            for step in self.case.steps:
+                for at, row in enumerate(_given(step.action, stream)):
+                    of_stream[step.number, at] = len(made)
+                    values = [row.get(f.name) for f in schema.fields] if isinstance(row, Mapping) else [*row]
+                    made.append(RowFate(stream, step.number, ", ".join(map(cell, values))))
+        for mark in self.plan.watermarks:
+            rows, stream = self.there.get(mark.input), self._stream(mark, used)
+            used.append(stream)
+            if rows is None or not self._is_of_source(mark):
+                continue
+            at_time = rows.place(mark.column)
+            keys = self._aligned_with_sample(stream, rows)
+            if keys is None:
+                # The rows there take the place of those of the sample.
+                for at in self.samples[stream].values():
+                    made[at] = replace(made[at], fate="filtered")
+                keys = {}
+                for number, there in rows.steps.items():
+                    for at, seen in enumerate(there):
+                        keys[number, at] = len(made)
+                        made.append(RowFate(stream, number, rows.text(seen)))
+            else:
+                for at in set(self.samples[stream].values()) - set(keys.values()):
+                    made[at] = replace(made[at], fate="filtered")
+            for (of_step, at), number in keys.items():
+                time = rows.value(rows.steps[of_step][at], at_time) if at_time is not None else None
+                time = time[1] if isinstance(time, tuple) else time
+                fate: Fate = "no event time" if time is None else "not known"
+                made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, fate=fate)
+            self.places[mark.input] = keys
+        yield from made
+
+    def _is_of_source(self, mark: PlanWatermark) -> bool:
+        """Whether no operator that keeps state stands below it."""
+        return not any(node in self.plan.stateful for node in mark.node.downwards())
+
+    def _stream(self, mark: PlanWatermark, used: Sequence[str]) -> str:
+        leaves = " ".join(node.arguments for node in mark.node.downwards() if not node.children)
+        fitting = [
+            name
+            for name, schema in self.case.streams.items()
+            if all(f"{field.name}#" in leaves for field in schema.fields)
+        ]
+        names = [*(name for name in fitting if name not in used), *fitting]
+        return names[0] if names else [*self.case.streams][min(len(used), len(self.case.streams) - 1)]
+
+    def _aligned_with_sample(self, stream: str, rows: RowsThere) -> dict[tuple[int, int], int] | None:
+        schema = self.case.streams[stream]
+        shared = [(at, rows.place(f.name)) for at, f in enumerate(schema.fields) if rows.place(f.name) is not None]
+        shared = [(at, p) for at, p in shared if p is not None and schema.fields[at].type == rows.columns.types[p]]
+        keys: dict[tuple[int, int], int] = {}
+        for step in self.case.steps:
+            given = _given(step.action, stream)
+            lower = [tuple(_value(row, at, schema.fields[at]) for at, _ in shared) for row in given]
+            upper = [
+                tuple(rows.value(row, p) for _, p in shared if p is not None) for row in rows.steps.get(step.number, ())
+            ]
+            places = aligned(lower, upper)
+            if places is None:
+                return None
+            keys |= {(step.number, at): self.samples[stream][step.number, place] for at, place in enumerate(places)}
+        return keys if len({*keys.values()}) == len(keys) else None
+
+    def under(self, side: PlanNode, input: OperatorInput) -> tuple[RowsThere, dict[tuple[int, int], int]]:
+        """Return the rows of an input, and the number of the row that each comes from; raises NotKnown."""
+        if (rows := self.there.get(input)) is None:
+            raise NotKnown("the engine did not show the rows that the operator gets")
+        marks = self.plan.marks(side)
+        if len(marks) > 1:
+            raise NotKnown("several watermarks stand below one input of the operator")
+        windows = rows.windows
+        if not marks:
+            (stream, *others) = self.case.streams
+            if others:
+                raise NotKnown("which stream an input without a watermark reads")
+            keys = self._aligned_with_sample(stream, rows)
+            if keys is None:
+                raise NotKnown("which rows of the sample pass the filters below the operator")
+            return rows, keys
+        below = self.there.get(marks[0].input)
+        if below is None or marks[0].input not in self.places:
+            raise NotKnown("the engine did not show the rows below the watermark")
+        names = [
+            name for at, name in enumerate(rows.columns.names) if at not in windows and below.place(name) is not None
+        ]
+        here = [(below.place(name), rows.place(name)) for name in names]
+        keys = {}
+        for step, values in rows.steps.items():
+            lower = [tuple(below.value(row, p) for p, _ in here if p is not None) for row in below.steps.get(step, ())]
+            upper = [tuple(rows.value(row, p) for _, p in here if p is not None) for row in values]
+            spans = [tuple(rows.value(row, at) for at in windows) for row in values]
+            places = aligned(lower, upper, spans if windows else None)
+            if places is None:
+                raise NotKnown("which rows pass what stands between the watermark and the operator")
+            keys |= {(step, at): self.places[marks[0].input][step, place] for at, place in enumerate(places)}
+        return rows, keys
+
+
+def _given(action: Action, stream: str) -> list[WrittenRow]:
+    placed = action.streams.get(stream) if isinstance(action, Add) else None
+    return [row for partition in placed.partitions for row in partition] if placed is not None else []
+
+
+def _value(row: WrittenRow, at: int, of: Field) -> object:
+    value = row.get(of.name) if isinstance(row, Mapping) else row[at]
+    try:
+        return canonical(value, of.type)
+    except NotAValue:
+        return None
+
+
+def aligned(
+    lower: Sequence[object], upper: Sequence[object], windows: Sequence[object] | None = None
+) -> list[int] | None:
+    """Return for each upper row the place of the lower row that it comes from; None if that does not follow.
+
+    The operators between keep the order, and drop rows or repeat them for each of several windows. Rows are what both have in common.
+    """
+    if len(lower) == len(upper) and (not upper or upper[0] == () or windows is None):
+        return [*range(len(lower))]
+    places: list[int] = []
+    at, held = -1, set[object]()
+    for number, row in enumerate(upper):
+        window = windows[number] if windows is not None else None
+        if at < 0 or row == () or lower[at] != row or window in held or windows is None:
+            at = next((place for place in range(at + 1, len(lower)) if lower[place] == row and row != ()), len(lower))
+            held = set()
+        if at == len(lower):
+            return None
+        held.add(window)
+        places.append(at)
+    return places
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The case in which the model repeats the first operator that keeps state."""
+
+    case: Case
+    windows: Mapping[int, Span]
+    kind: str
+
+    @classmethod
+    def of(cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows) -> _Made:
+        sides, windows, marked = [], dict[int, Span](), []
+        for side, input in zip(node.children, plan.inputs(node), strict=True):
+            rows, keys = reading.under(side, input)
+            mark = next(iter(plan.marks(side)), None)
+            sides.append((rows, keys, mark))
+            marked.append(mark)
+            for (step, at), number in keys.items():
+                for place in rows.windows:
+                    span = rows.value(rows.steps[step][at], place)
+                    if isinstance(span, tuple):
+                        last = windows.get(number)
+                        windows[number] = Span(*span) if last is None or last.end < span[1] else last
+        query = _query(node, sides)
+        streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
+        for name, (rows, keys, _) in zip(_SIDES, sides, strict=False):
+            kept = [at for at in range(len(rows.columns.names)) if at not in rows.windows]
+            streams[name] = ", ".join(
+                [f"{_ROW}{name} BIGINT", *(f"c{at} {rows.columns.columns[at].type}" for at in kept)]
+            )
+            for (step, at), number in keys.items():
+                sent = arriving.setdefault(step, {}).setdefault(name, [])
+                if not sent or sent[-1][0] != number:
+                    values = rows.columns.as_written(rows.steps[step][at])
+                    sent.append([number, *(values[place] for place in kept)])
+        steps = [
+            {"add": {name: arriving.get(step.number, {}).get(name, []) for name in streams}} for step in case.steps
+        ]
+        written: dict[str, Json] = {
+            "title": "the first operator that keeps state",
+            "strength": "observed",
+            "streams": streams,
+            "query": query,
+            "outputMode": case.output_mode,
+            "conf": dict(case.conf),
+            "steps": steps,
+        }
+        if case.trigger != "default":
+            written["trigger"] = case.trigger
+        return cls(case_from(written, "first-operator"), windows, node.name)
+
+    def judged(self, rows: Sequence[RowFate], prediction: Prediction) -> Iterator[RowFate]:
+        known = dict(self._known(prediction))
+        for number, row in enumerate(rows):
+            made = known.get(number)
+            if row.fate == "filtered" or (row.time_us is None and row.fate == "no event time" and made is None):
+                yield row
+                continue
+            fate, batch, late = made or ("filtered", None, None)
+            if row.fate == "no event time" and fate not in ("out", "joined", "duplicate"):
+                fate = "no event time"
+            yield replace(row, fate=fate, batch=batch, late_by_ms=late, window=self.windows.get(number))
+
+    def _known(self, prediction: Prediction) -> Iterator[tuple[int, tuple[Fate, int | None, int | None]]]:
+        given = {
+            (name, step.number): [next(iter(row)) for row in _given(step.action, name)]
+            for step in self.case.steps
+            for name in self.case.streams
+        }
+        numbers = [number for of_step in given.values() for number in of_step]
+        known: dict[int, tuple[Fate, int | None, int | None]] = dict.fromkeys(numbers, ("in state", None, None))
+        removed: set[int] = set()
+        for step, progress in zip(prediction.observation.steps, prediction.steps, strict=True):
+            for batch in progress.batches:
+                here = {name: given[name, step.number] for name in self.case.streams}
+                late = {here[name][at]: _late_by(batch, (name, at)) for (name, at) in dropped_rows(batch)}
+                for number, by in late.items():
+                    known[number] = "late", batch.id, by
+                columns = [column.name for column in prediction.columns_of(step.number)]
+                at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
+                for row in batch.emitted:
+                    parts = [row[at] for at in at_rows if row[at] is not None]
+                    for part in parts:
+                        for number in part if isinstance(part, tuple) else (part,):
+                            fate: Fate = "out"
+                            if self.kind == "Join":
+                                fate = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
+                            if known[number][0] in ("in state", "without partner"):
+                                known[number] = fate, batch.id, None
+                if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
+                    for number in here["l"]:
+                        if known[number][0] == "in state":
+                            known[number] = "duplicate", batch.id, None
+                removed.update(_evicted(batch))
+        for number in removed:
+            if known[number][0] == "in state":
+                known[number] = "without partner" if self.kind == "Join" else "removed", None, None
+        yield from known.items()
+
+
+def _evicted(batch: BatchProgress) -> Iterator[int]:
+    for operator in batch.operators:
+        for row in operator.evicted:
+            yield from (value for name, _, value in row.what if name.startswith(_ROW) and isinstance(value, int))
+
+
+def _late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
+    """By how much the watermark had passed a late row, in ms; of several windows the last."""
+    by = [
+        row.watermark_ms - row.time_us // 1000
+        for operator in batch.operators
+        for row in operator.late
+        if origin in row.origins and row.time_us is not None
+    ]
+    return min(by, default=None)
+
+
+_Side: TypeAlias = tuple[RowsThere, dict[tuple[int, int], int], PlanWatermark | None]
+
+
+def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
+    pipelines = []
+    for name, (rows, _, mark) in zip(_SIDES, sides, strict=False):
+        pipeline: list[dict[str, Json]] = [{"from": name}]
+        if mark is not None:
+            at = rows.place(mark.column)
+            if at is None:
+                raise NotKnown(f"the operator does not get {mark.column}, the column of the watermark")
+            pipeline.append({"withWatermark": [f"c{at}", mark.delay]})
+        pipelines.append(pipeline)
+    match node.name:
+        case "Aggregate":
+            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [f"collect_list({_ROW}l) AS {_ROW}"]}]
+        case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
+            rows = sides[0][0]
+            columns = [_column(rows, key) for key in keys_of(node)] or [
+                f"c{at}" for at in range(len(rows.columns.names))
+            ]
+            name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
+            return [*pipelines[0], {name: columns}]
+        case "Join":
+            kind, _, condition = node.arguments.strip().partition(", ")
+            if kind not in _JOINS or not condition:
+                raise NotKnown(f"a join {node.arguments.strip()}")
+            on = _condition(condition, node, sides)
+            left, right = ([*pipeline, {"alias": name}] for pipeline, name in zip(pipelines, _SIDES, strict=True))
+            how = {} if kind == "Inner" else {"how": _JOINS[kind]}
+            return [*left, {"join": right, "on": on, **how}]
+    raise NotKnown(f"what {node.name} does with its rows is its author's code")
+
+
+def _column(rows: RowsThere, key: str) -> str:
+    at = rows.place(without_numbers(key))
+    if at is None:
+        raise NotKnown(f"the key {without_numbers(key)} is computed in the operator")
+    return f"c{at}"
+
+
+def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
+    rows, keys, mark = side
+    windows = rows.windows
+    for key in keys_of(node):
+        name = without_numbers(key)
+        if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
+            yield _window(
+                rows,
+                keys,
+                windows[0],
+                mark.column if mark and has_event_time(key) else None,
+                mark,
+                session="session" in name,
+            )
+        else:
+            yield _column(rows, key)
+
+
+def _window(
+    rows: RowsThere,
+    keys: Mapping[tuple[int, int], int],
+    window: int,
+    time: str | None,
+    mark: PlanWatermark | None,
+    *,
+    session: bool,
+) -> str:
+    """Write the call that gave the windows of these rows; ``time``: the column of their time, None if it is not that of the watermark."""
+    held: dict[int, list[tuple[int, int]]] = {}
+    values: dict[int, tuple[Json, ...]] = {}
+    for (step, at), number in keys.items():
+        span = rows.value(rows.steps[step][at], window)
+        if isinstance(span, tuple):
+            held.setdefault(number, []).append(span)
+            values[number] = rows.steps[step][at]
+    if not held:
+        raise NotKnown("no row reaches the windows")
+    at_time = rows.place(time) if time else None
+    if at_time is None:
+        instants = [at for at, type in enumerate(rows.columns.types) if type.name.startswith("timestamp")]
+        fitting = [at for at in instants if rows.columns.names[at] != (mark.column if mark else None)] or instants
+        fitting = [at for at in fitting if all(_holds(spans, rows.value(values[n], at)) for n, spans in held.items())]
+        if not fitting:
+            raise NotKnown("of which column the windows are")
+        at_time = fitting[0]
+    start, end = next(iter(held.values()))[0]
+    if session:
+        return f"session_window(c{at_time}, '{_interval(end - start)}')"
+    starts = [sorted(start for start, _ in spans) for spans in held.values()]
+    apart = [b - a for of_row in starts for a, b in pairwise(of_row)]
+    slide = min(apart, default=end - start)
+    offset = start % slide
+    return f"window(c{at_time}, '{_interval(end - start)}', '{_interval(slide)}'{f', {_interval(offset)!r}' if offset else ''})"
+
+
+def _holds(spans: Iterable[tuple[int, int]], time: object) -> bool:
+    return isinstance(time, int) and all(start <= time < end for start, end in spans)
+
+
+def _interval(us: int) -> str:
+    return f"{us // 10**6} seconds" if us % 10**6 == 0 else f"{us // 1000} milliseconds"
+
+
+def _condition(printed: str, node: PlanNode, sides: Sequence[_Side]) -> str:
+    """Write the condition of a join with the columns of what the model runs."""
+    made = [" ".join(below.arguments for below in side.downwards()) for side in node.children]
+
+    def named(found: re.Match[str]) -> str:
+        holding = [
+            at for at, text in enumerate(made) if re.search(rf"(?<![\w]){re.escape(found[1])}#{found[2]}\b", text)
+        ]
+        if len(holding) != 1:
+            raise NotKnown(f"of which side {found[1]} is, in the condition of the join")
+        at = sides[holding[0]][0].place(found[1])
+        if at is None:
+            raise NotKnown(f"the join does not get {found[1]}")
+        return f"{_SIDES[holding[0]]}.c{at}"
+
+    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, printed)
+    text = re.sub(r"INTERVAL '(\d+):(\d+)' (?:HOUR TO MINUTE|MINUTE TO SECOND)", _compound, text)
+    return re.sub(r"([+-] )(\d+ (?:days?|hours?|minutes?|seconds?|milliseconds?))\b", r"\1INTERVAL \2", text)
+
+
+def _compound(found: re.Match[str]) -> str:
+    big, small = ("HOURS", "MINUTES") if "HOUR" in found[0] else ("MINUTES", "SECONDS")
+    return f"INTERVAL {int(found[1])} {big} {int(found[2])} {small}"
