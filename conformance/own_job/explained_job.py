@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from conformance.core.case import Case
+from conformance.core.case import Add, Case, Partitioned
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen
 from conformance.core.temporary_folder import temporary_folder
@@ -16,7 +16,7 @@ from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
 from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cells, telling_plan, write_sample
-from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of
+from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given
 from conformance.own_job.sample import Sample
 from conformance.query_progress.answer import cause_lines, cause_records
 from conformance.query_progress.causes import Cause, duration
@@ -171,7 +171,7 @@ def explain_query(
             raise NoAnswer(answer.lacking or "no answer")
         if seen.own_code_error is not None:
             raise NoAnswer("\n".join(seen.own_code_error.lines()), of_the_code=True)
-        plan = JobPlan(next((step.plan for step in seen.steps if step.plan), seen.error.message if seen.error else ""))
+        plan = JobPlan(next((step.plan for step in seen.steps if step.plan), ""))
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
     return JobExplanation(
@@ -182,7 +182,12 @@ def explain_query(
 def _rows_at(
     case: Case, places: Sequence[OperatorInput], target: Target, where: EngineUse, display: Display[CellAnswer]
 ) -> dict[OperatorInput, RowsThere]:
-    """Ask an engine for the rows at places of the plan; those that it cannot show are left out."""
+    """Ask an engine for the rows at places of the plan, all of them in one micro-batch; those that it cannot show are left out."""
+    rows = {
+        stream: Partitioned(partitions=(tuple(row for step in case.steps for row in rows_given(step.action, stream)),))
+        for stream in case.streams
+    }
+    whole = case.steps[0].model_copy(update={"action": Add(streams=rows)})
     cases = {
         place: case.model_copy(
             update={
@@ -190,6 +195,7 @@ def _rows_at(
                 "conf": {**case.conf, ROWS_AT: str(place)},
                 "output_mode": "append",
                 "trigger": "default",
+                "steps": (whole,),
             }
         )
         for number, place in enumerate(places, 1)

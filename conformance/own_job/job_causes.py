@@ -9,16 +9,17 @@ from datetime import UTC, datetime
 from itertools import accumulate
 
 from conformance.core.case import Case
-from conformance.core.observation import Observation
+from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, has_event_time, keys_of, without_numbers
 from conformance.own_job.row_fates import Fates, RowFate, batches_of
+from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import UNITS, Cause, duration
 
-_FAR = 10
-"""How many times further ahead than the others are apart a row from the future is."""
-_HALF_HOUR_US = 1_800_000_000
+_FEW = 3
+"""How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
+_HALF_HOUR_MS = 1_800_000
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _SLIPS = (
     (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
@@ -48,9 +49,9 @@ class Explained:
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
-    if (refused := job.seen.error) is not None and (unparsed := _unparsed(refused.message)):
+    if (refused := job.seen.error) is not None and (unparsed := _unparsed(refused, job.plan)):
         return (unparsed,)
-    if cause := _units(job) or _nulls(job) or _future_row(job.fates):
+    if cause := _units(job) or _nulls(job) or _future_row(job):
         return (cause,)
     never = tuple(_never_removed(job))
     waits = None if never else _waits(job)
@@ -66,17 +67,17 @@ def _slip(text: str) -> tuple[str, str] | None:
     return None
 
 
-def _unparsed(message: str) -> Cause | None:
+def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
+    message = error.message
     if _UNPARSED.search(message) is None:
         return None
-    why, mending = _slip(message) or (
+    made = (slip for text in (*(mark.expression for mark in plan.watermarks), message) if (slip := _slip(text)))
+    why, mending = next(made, None) or (
         "see the text",
         "compare the pattern with the text; try_to_timestamp gives null in place of the error",
     )
     text = _QUOTED.search(message)
-    evidence = (
-        f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(message.splitlines()[0], 90)}"
-    )
+    evidence = f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(error.first_line, 90)}"
     return Cause.of("event-time-not-parsed", evidence, why=why, mending=mending)
 
 
@@ -109,22 +110,27 @@ def _nulls(job: Explained) -> Cause | None:
     return Cause.of("null-event-time", *evidence)
 
 
-def _future_row(fates: Fates) -> Cause | None:
-    """A row far ahead of all others, after which every row was late."""
-    timed = [row for row in fates.rows if row.time_us is not None]
-    newest = max(timed, key=lambda row: row.time_us or 0, default=None)
-    late = fates.of("late")
-    if newest is None or newest.time_us is None or not late:
+def _future_row(job: Explained) -> Cause | None:
+    """A row far ahead of all others, after which every row was late; without it, the model drops hardly any."""
+    fates, late = job.fates, job.fates.of("late")
+    timed = sorted((row for row in fates.rows if row.time_us is not None), key=lambda row: row.time_us or 0)
+    if len(timed) < _FEW or not late or timed[-1].time_us is None or timed[-2].time_us is None:
         return None
-    others = sorted(row.time_us for row in timed if row is not newest and row.time_us is not None)
-    if not others or newest.time_us - others[-1] < max(_FAR * (others[-1] - others[0]), _HALF_HOUR_US):
-        return None
+    newest, ahead = timed[-1], (timed[-1].time_us - timed[-2].time_us) // 1000
     after = [row for row in timed if row.step > newest.step]
-    if any(row.fate != "late" for row in after):
+    if (
+        ahead < max(_FEW * (job.plan.delay_ms or 0), _HALF_HOUR_MS)
+        or len(after) < 2
+        or any(row.fate != "late" for row in after)
+    ):
         return None
-    ahead = duration((newest.time_us - others[-1]) // 1000)
-    text = f"{_shown(newest)}: {ahead} after all others; {len(late)} of {counted(len(after), 'row')} after it are late"
-    return Cause.of("future-row", text)
+    left = fates.late_without(fates.rows.index(newest))
+    if left * 2 > len(late):
+        return None
+    text = f"{_shown(newest)}: {duration(ahead)} after all others; all {len(after)} rows that came later are late"
+    return Cause.of(
+        "future-row", text, f"without it {left} of {len(fates.rows) - 1} rows are late, by the reference model"
+    )
 
 
 def _short_delay(job: Explained) -> Cause | None:
@@ -135,12 +141,12 @@ def _short_delay(job: Explained) -> Cause | None:
     if not late:
         return Cause.of("short-delay", f"the engine dropped {counts}; not known: which rows", longer="a longer delay")
     worst = max(late, key=lambda row: row.late_by_ms or 0)
-    text = f"{fates.operator} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
+    text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
     passed = f": the watermark had passed {'its window' if worst.window else 'it'} by {duration(worst.late_by_ms or 0)}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"
     if (delay := _delay_that_keeps(job.fates, job.plan.delay_ms)) is not None:
         total = sum(row.fate not in ("filtered", "no event time") for row in fates.rows)
-        longer = f"{delay} keep {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
+        longer = f"a delay of {delay} keeps {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
     return Cause.of("short-delay", f"{text}{passed}", longer=longer)
 
 
@@ -242,6 +248,14 @@ def released(fates: Fates, plan: JobPlan) -> Iterator[str]:
         first, delay = windows[0], plan.delay_ms
         row = f", by a row at {show(first.end + delay * 1000)} or later" if delay is not None else ""
         yield f"the window {show(first.start)} – {show(first.end)} comes out when the watermark reaches its end{row}"
+
+
+def described(node: PlanNode | None) -> str:
+    """``the aggregation by window, who``"""
+    keys = ", ".join(map(without_numbers, keys_of(node))) if node is not None and node.name != "Join" else ""
+    return (
+        f"{_NAMES.get(node.name, 'the operator') if node is not None else 'the query'}{f' by {keys}' if keys else ''}"
+    )
 
 
 def _state_seen(job: Explained) -> str:

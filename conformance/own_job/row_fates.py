@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from conformance.account.account import Span, dropped_rows
-from conformance.core.case import Action, Add, Case, WrittenRow
+from conformance.core.case import Action, Add, Case, Partitioned, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Observation
 from conformance.core.spark_types import Field
@@ -83,15 +83,20 @@ class RowFate:
 
 @dataclass(frozen=True)
 class RowsThere:
-    """The rows at a place of a query, by step."""
+    """The rows at a place of a query, in the order in which they arrive."""
 
     columns: OutputSchema
-    steps: Mapping[int, tuple[tuple[Json, ...], ...]]
+    rows: tuple[tuple[Json, ...], ...]
 
     @classmethod
     def of(cls, seen: Observation) -> RowsThere:
-        rows = {step.number: tuple(row for batch in step.batches for row in batch.rows) for step in seen.steps}
+        rows = tuple(row for step in seen.steps for batch in step.batches for row in batch.rows)
         return cls(OutputSchema.of(seen.columns), rows)
+
+    def values(self, places: Iterable[int]) -> list[object]:
+        """Return the values of each row in these columns."""
+        wanted = [*places]
+        return [tuple(self.value(row, at) for at in wanted) for row in self.rows]
 
     def place(self, name: str) -> int | None:
         return next((at for at, other in enumerate(self.columns.names) if other == name), None)
@@ -108,9 +113,6 @@ class RowsThere:
             at for at, type in enumerate(self.columns.types) if [f.name for f in type.fields] == ["start", "end"]
         )
 
-    def text(self, row: tuple[Json, ...]) -> str:
-        return ", ".join(map(cell, self.columns.as_written(row)))
-
 
 @dataclass(frozen=True)
 class Fates:
@@ -121,7 +123,6 @@ class Fates:
     """What the model ran."""
     unknown: str = ""
     """Why it is not known which rows the engine's counts are about; empty if it is."""
-    operator: str = ""
 
     def of(self, *fates: Fate) -> tuple[RowFate, ...]:
         return tuple(row for row in self.rows if row.fate in fates)
@@ -129,10 +130,30 @@ class Fates:
     def late_with(self, delay: str) -> int:
         """Count the rows that the model drops with another delay of each watermark."""
         assert self.case is not None
-        assert self.prediction is not None
         marked = self.case.query.changed(lambda op: op.with_values(delay=delay) if op.name == "withWatermark" else op)
-        prediction = predict(self.case.model_copy(update={"query": marked}), self.prediction.version)
+        return self._late_in(self.case.model_copy(update={"query": marked}))
+
+    def late_without(self, number: int) -> int:
+        """Count the rows that the model drops if this row does not come."""
+        assert self.case is not None
+        steps = tuple(
+            step.model_copy(
+                update={"action": Add(streams={name: _without(placed, number) for name, placed in arrival.items()})}
+            )
+            for step in self.case.steps
+            for arrival in step.arrivals()
+        )
+        return self._late_in(self.case.model_copy(update={"steps": steps}))
+
+    def _late_in(self, case: Case) -> int:
+        assert self.prediction is not None
+        prediction = predict(case, self.prediction.version)
         return sum(len(dropped_rows(batch)) for step in prediction.steps for batch in step.batches)
+
+
+def _without(placed: Partitioned, number: int) -> Partitioned:
+    rows = (tuple(row for row in rows if number_of(row) != number) for rows in placed.partitions)
+    return Partitioned(partitions=tuple(rows))
 
 
 def fates_of(
@@ -142,22 +163,19 @@ def fates_of(
     reading = _Rows(case, plan, there)
     first = plan.first
     rows = [*reading.base()]
+    if seen.error is not None:
+        return Fates(tuple(rows), unknown="the query fails")
     if first is None:
         if plan.stateful:
             return Fates(tuple(rows), unknown="which operator gets the rows first: several keep state side by side")
         return Fates(tuple(_out_of_stateless(rows, seen, case)))
     try:
-        made = _Made.of(case, plan, first, reading)
+        made = _Made.of(case, plan, first, reading, rows)
         prediction = predict(made.case, version)
         _check(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return Fates(tuple(rows), unknown=str(why).splitlines()[0])
-    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case, operator=_title(prediction))
-
-
-def _title(prediction: Prediction) -> str:
-    operators = (operator for step in prediction.steps for batch in step.batches for operator in batch.operators)
-    return next((operator.title.replace(f", {_ROW}", "") for operator in operators), "")
+    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case)
 
 
 def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
@@ -202,116 +220,91 @@ class _Rows:
     case: Case
     plan: JobPlan
     there: Mapping[OperatorInput, RowsThere]
-    places: dict[OperatorInput, dict[tuple[int, int], int]] = field(default_factory=dict)
-    """Input of a watermark → step and place of a row there → number of the row."""
-    samples: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
-    """The same for the rows of a stream."""
+    numbers: dict[OperatorInput, list[int]] = field(default_factory=dict)
+    """Input of a watermark → the number of the row of the sample that each row there comes from."""
+    of_stream: dict[str, list[int]] = field(default_factory=dict)
+    """Stream → the numbers of its rows."""
 
     def base(self) -> Iterator[RowFate]:
-        """Yield the rows: those of the samples, with the event times that the watermarks get; where they cannot be told, those there."""
+        """Yield the rows of the samples, with the event times that the watermarks get."""
         made: list[RowFate] = []
-        used: list[str] = []
         for stream, schema in self.case.streams.items():
-            of_stream = self.samples[stream] = {}
+            self.of_stream[stream] = []
             for step in self.case.steps:
-                for at, row in enumerate(_given(step.action, stream)):
-                    of_stream[step.number, at] = len(made)
+                for row in rows_given(step.action, stream):
+                    self.of_stream[stream].append(len(made))
                     values = [row.get(f.name) for f in schema.fields] if isinstance(row, Mapping) else [*row]
                     made.append(RowFate(stream, step.number, ", ".join(map(cell, values))))
         for mark in self.plan.watermarks:
-            rows, stream = self.there.get(mark.input), self._stream(mark, used)
-            used.append(stream)
-            if rows is None or not self._is_of_source(mark):
+            rows, source = self.there.get(mark.input), self._stream(mark.node)
+            numbers = self._of_sample(source, rows) if rows is not None and source is not None else None
+            if rows is None or numbers is None or source is None:
                 continue
+            self.numbers[mark.input] = numbers
+            for number in set(self.of_stream[source]) - set(numbers):
+                made[number] = replace(made[number], fate="filtered")
             at_time = rows.place(mark.column)
-            keys = self._aligned_with_sample(stream, rows)
-            if keys is None:
-                # The rows there take the place of those of the sample.
-                for at in self.samples[stream].values():
-                    made[at] = replace(made[at], fate="filtered")
-                keys = {}
-                for number, there in rows.steps.items():
-                    for at, seen in enumerate(there):
-                        keys[number, at] = len(made)
-                        made.append(RowFate(stream, number, rows.text(seen)))
-            else:
-                for at in set(self.samples[stream].values()) - set(keys.values()):
-                    made[at] = replace(made[at], fate="filtered")
-            for (of_step, at), number in keys.items():
-                time = rows.value(rows.steps[of_step][at], at_time) if at_time is not None else None
+            for number, row in zip(numbers, rows.rows, strict=True):
+                time = rows.value(row, at_time) if at_time is not None else None
                 time = time[1] if isinstance(time, tuple) else time
                 fate: Fate = "no event time" if time is None else "not known"
                 made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, fate=fate)
-            self.places[mark.input] = keys
         yield from made
 
-    def _is_of_source(self, mark: PlanWatermark) -> bool:
-        """Whether no operator that keeps state stands below it."""
-        return not any(node in self.plan.stateful for node in mark.node.downwards())
+    def _stream(self, node: PlanNode) -> str | None:
+        """Return the stream whose columns the leaves below an operator have; None if that does not tell."""
+        leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
+        streams = self.case.streams
+        fitting = [name for name, of in streams.items() if all(f"{field.name}#" in leaves for field in of.fields)]
+        return fitting[0] if len(fitting) == 1 else next(iter(streams)) if len(streams) == 1 else None
 
-    def _stream(self, mark: PlanWatermark, used: Sequence[str]) -> str:
-        leaves = " ".join(node.arguments for node in mark.node.downwards() if not node.children)
-        fitting = [
-            name
-            for name, schema in self.case.streams.items()
-            if all(f"{field.name}#" in leaves for field in schema.fields)
-        ]
-        names = [*(name for name in fitting if name not in used), *fitting]
-        return names[0] if names else [*self.case.streams][min(len(used), len(self.case.streams) - 1)]
-
-    def _aligned_with_sample(self, stream: str, rows: RowsThere) -> dict[tuple[int, int], int] | None:
+    def _of_sample(self, stream: str, rows: RowsThere) -> list[int] | None:
         schema = self.case.streams[stream]
-        shared = [(at, rows.place(f.name)) for at, f in enumerate(schema.fields) if rows.place(f.name) is not None]
-        shared = [(at, p) for at, p in shared if p is not None and schema.fields[at].type == rows.columns.types[p]]
-        keys: dict[tuple[int, int], int] = {}
-        for step in self.case.steps:
-            given = _given(step.action, stream)
-            lower = [tuple(_value(row, at, schema.fields[at]) for at, _ in shared) for row in given]
-            upper = [
-                tuple(rows.value(row, p) for _, p in shared if p is not None) for row in rows.steps.get(step.number, ())
-            ]
-            places = aligned(lower, upper)
-            if places is None:
-                return None
-            keys |= {(step.number, at): self.samples[stream][step.number, place] for at, place in enumerate(places)}
-        return keys if len({*keys.values()}) == len(keys) else None
+        places = {
+            at: place
+            for at, of in enumerate(schema.fields)
+            if (place := rows.place(of.name)) is not None and of.type == rows.columns.types[place]
+        }
+        given = [row for step in self.case.steps for row in rows_given(step.action, stream)]
+        lower = [tuple(_value(row, at, schema.fields[at]) for at in places) for row in given]
+        found = aligned(lower, rows.values(places.values()))
+        return None if found is None else [self.of_stream[stream][at] for at in found]
 
-    def under(self, side: PlanNode, input: OperatorInput) -> tuple[RowsThere, dict[tuple[int, int], int]]:
+    def under(self, side: PlanNode, input: OperatorInput) -> tuple[RowsThere, list[int]]:
         """Return the rows of an input, and the number of the row that each comes from; raises NotKnown."""
         if (rows := self.there.get(input)) is None:
             raise NotKnown("the engine did not show the rows that the operator gets")
         marks = self.plan.marks(side)
         if len(marks) > 1:
             raise NotKnown("several watermarks stand below one input of the operator")
-        windows = rows.windows
         if not marks:
-            (stream, *others) = self.case.streams
-            if others:
-                raise NotKnown("which stream an input without a watermark reads")
-            keys = self._aligned_with_sample(stream, rows)
-            if keys is None:
-                raise NotKnown("which rows of the sample pass the filters below the operator")
-            return rows, keys
-        below = self.there.get(marks[0].input)
-        if below is None or marks[0].input not in self.places:
-            raise NotKnown("the engine did not show the rows below the watermark")
-        names = [
-            name for at, name in enumerate(rows.columns.names) if at not in windows and below.place(name) is not None
+            stream = self._stream(side)
+            of_sample = self._of_sample(stream, rows) if stream is not None else None
+            if of_sample is None:
+                raise NotKnown("which rows of the sample the operator gets")
+            return rows, of_sample
+        below, numbers = self.there.get(marks[0].input), self.numbers.get(marks[0].input)
+        if below is None or numbers is None:
+            raise NotKnown("which rows of the sample reach the watermark")
+        windows = rows.windows
+        here = [
+            (place, at)
+            for at, name in enumerate(rows.columns.names)
+            if at not in windows and (place := below.place(name)) is not None
         ]
-        here = [(below.place(name), rows.place(name)) for name in names]
-        keys = {}
-        for step, values in rows.steps.items():
-            lower = [tuple(below.value(row, p) for p, _ in here if p is not None) for row in below.steps.get(step, ())]
-            upper = [tuple(rows.value(row, p) for _, p in here if p is not None) for row in values]
-            spans = [tuple(rows.value(row, at) for at in windows) for row in values]
-            places = aligned(lower, upper, spans if windows else None)
-            if places is None:
-                raise NotKnown("which rows pass what stands between the watermark and the operator")
-            keys |= {(step, at): self.places[marks[0].input][step, place] for at, place in enumerate(places)}
-        return rows, keys
+        spans = rows.values(windows) if windows else None
+        found = aligned(below.values(place for place, _ in here), rows.values(at for _, at in here), spans)
+        if found is None:
+            raise NotKnown("which rows pass what stands between the watermark and the operator")
+        return rows, [numbers[at] for at in found]
 
 
-def _given(action: Action, stream: str) -> list[WrittenRow]:
+def number_of(row: WrittenRow) -> int:
+    """The number of a row of what the model runs: its first column."""
+    return int(next(iter(row)))
+
+
+def rows_given(action: Action, stream: str) -> list[WrittenRow]:
     placed = action.streams.get(stream) if isinstance(action, Add) else None
     return [row for partition in placed.partitions for row in partition] if placed is not None else []
 
@@ -356,30 +349,30 @@ class _Made:
     kind: str
 
     @classmethod
-    def of(cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows) -> _Made:
+    def of(cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate]) -> _Made:
         sides, windows, marked = [], dict[int, Span](), []
         for side, input in zip(node.children, plan.inputs(node), strict=True):
-            rows, keys = reading.under(side, input)
+            rows, numbers = reading.under(side, input)
             mark = next(iter(plan.marks(side)), None)
-            sides.append((rows, keys, mark))
+            sides.append((rows, numbers, mark))
             marked.append(mark)
-            for (step, at), number in keys.items():
+            for row, number in zip(rows.rows, numbers, strict=True):
                 for place in rows.windows:
-                    span = rows.value(rows.steps[step][at], place)
+                    span = rows.value(row, place)
                     if isinstance(span, tuple):
                         last = windows.get(number)
                         windows[number] = Span(*span) if last is None or last.end < span[1] else last
         query = _query(node, sides)
         streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
-        for name, (rows, keys, _) in zip(_SIDES, sides, strict=False):
+        for name, (rows, numbers, _) in zip(_SIDES, sides, strict=False):
             kept = [at for at in range(len(rows.columns.names)) if at not in rows.windows]
             streams[name] = ", ".join(
                 [f"{_ROW}{name} BIGINT", *(f"c{at} {rows.columns.columns[at].type}" for at in kept)]
             )
-            for (step, at), number in keys.items():
-                sent = arriving.setdefault(step, {}).setdefault(name, [])
+            for row, number in zip(rows.rows, numbers, strict=True):
+                sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
                 if not sent or sent[-1][0] != number:
-                    values = rows.columns.as_written(rows.steps[step][at])
+                    values = rows.columns.as_written(row)
                     sent.append([number, *(values[place] for place in kept)])
         steps = [
             {"add": {name: arriving.get(step.number, {}).get(name, []) for name in streams}} for step in case.steps
@@ -411,7 +404,7 @@ class _Made:
 
     def _known(self, prediction: Prediction) -> Iterator[tuple[int, tuple[Fate, int | None, int | None]]]:
         given = {
-            (name, step.number): [next(iter(row)) for row in _given(step.action, name)]
+            (name, step.number): [number_of(row) for row in rows_given(step.action, name)]
             for step in self.case.steps
             for name in self.case.streams
         }
@@ -463,7 +456,7 @@ def _late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
     return min(by, default=None)
 
 
-_Side: TypeAlias = tuple[RowsThere, dict[tuple[int, int], int], PlanWatermark | None]
+_Side: TypeAlias = tuple[RowsThere, list[int], PlanWatermark | None]
 
 
 def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
@@ -478,7 +471,7 @@ def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
         pipelines.append(pipeline)
     match node.name:
         case "Aggregate":
-            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [f"collect_list({_ROW}l) AS {_ROW}"]}]
+            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [f"collect_set({_ROW}l) AS {_ROW}"]}]
         case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
             rows = sides[0][0]
             columns = [_column(rows, key) for key in keys_of(node)] or [
@@ -505,14 +498,14 @@ def _column(rows: RowsThere, key: str) -> str:
 
 
 def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
-    rows, keys, mark = side
+    rows, numbers, mark = side
     windows = rows.windows
     for key in keys_of(node):
         name = without_numbers(key)
         if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
             yield _window(
                 rows,
-                keys,
+                numbers,
                 windows[0],
                 mark.column if mark and has_event_time(key) else None,
                 mark,
@@ -524,7 +517,7 @@ def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
 
 def _window(
     rows: RowsThere,
-    keys: Mapping[tuple[int, int], int],
+    numbers: Sequence[int],
     window: int,
     time: str | None,
     mark: PlanWatermark | None,
@@ -534,11 +527,11 @@ def _window(
     """Write the call that gave the windows of these rows; ``time``: the column of their time, None if it is not that of the watermark."""
     held: dict[int, list[tuple[int, int]]] = {}
     values: dict[int, tuple[Json, ...]] = {}
-    for (step, at), number in keys.items():
-        span = rows.value(rows.steps[step][at], window)
+    for row, number in zip(rows.rows, numbers, strict=True):
+        span = rows.value(row, window)
         if isinstance(span, tuple):
             held.setdefault(number, []).append(span)
-            values[number] = rows.steps[step][at]
+            values[number] = row
     if not held:
         raise NotKnown("no row reaches the windows")
     at_time = rows.place(time) if time else None

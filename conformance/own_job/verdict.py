@@ -263,7 +263,7 @@ _CLOCK = "current_batch_timestamp"
 
 
 def _plan(seen: Observation | None) -> str:
-    return next((step.plan for step in seen.steps if step.plan), "") if seen is not None else ""
+    return next((step.plan for step in seen.steps if step.plan and step.error is None), "") if seen is not None else ""
 
 
 def _not_fixed(plan: str = "", other: str = "") -> Iterator[str]:

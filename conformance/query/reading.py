@@ -244,10 +244,10 @@ def physical_plan(text: str) -> tuple[PlanNode, ...]:
 
 
 def analyzed_plan(text: str) -> tuple[PlanNode, ...]:
-    """Return the roots of the analysed plan in an extended plan, or of a plan that an error prints below its message."""
+    """Return the roots of the analysed plan in an extended plan, or of a text that is this plan."""
     _, head, rest = text.partition(_ANALYZED_PLAN)
     # The first line is the schema.
-    return _plan(rest.partition("\n== ")[0].lstrip("\n").partition("\n")[2] if head else text.partition("\n")[2])
+    return _plan(rest.partition("\n== ")[0].lstrip("\n").partition("\n")[2] if head else text)
 
 
 def _plan(text: str) -> tuple[PlanNode, ...]:

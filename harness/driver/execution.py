@@ -169,6 +169,8 @@ class Execution:
                         fields["native"], self._native = sorted(self._native), set()
                     if self._conf.get(ASKED) == "true":
                         fields["stored"] = stored_state(self._session, self._checkpoint.path, batches)
+                elif step.plan and self._frame is not None and "own_code" not in error:
+                    fields["plan"] = self._backend.plan(None, self._frame, False)
                 yield fields
                 if error is not None:
                     break
