@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.query.reading import PlanNode, QueryReading, analyzed_plan, expressions, read_plan, watermark_of
+from conformance.query.reading import PHYSICAL_PLAN, PlanNode, analyzed_plan, expressions, physical_plan, watermark_of
 
 _KEEPS_STATE = re.compile(r"Aggregate|Deduplicate(WithinWatermark)?|Distinct|Join|\w*WithState\w*")
 _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
@@ -54,11 +54,6 @@ class JobPlan:
     """An extended plan, or the message of an error with a plan."""
 
     @cached_property
-    def reading(self) -> QueryReading:
-        """The operators of the physical plan."""
-        return read_plan(self.text)
-
-    @cached_property
     def nodes(self) -> tuple[PlanNode, ...]:
         """The operators from the top."""
         return tuple(node for root in analyzed_plan(self.text) for node in root.downwards())
@@ -76,10 +71,15 @@ class JobPlan:
     def stateful(self) -> tuple[PlanNode, ...]:
         """The operators that keep state, from the top."""
         keeping = tuple(node for node in self.nodes if _KEEPS_STATE.fullmatch(node.name))
-        joins = sum(node.name == "Join" for node in keeping)
         # A join with a table keeps no state: the analysed plan does not tell which join that is.
-        of_streams = len([join for join in self.reading.joins if join.stateful]) if self.reading.operators else joins
-        return keeping if of_streams == joins else tuple(node for node in keeping if node.name != "Join")
+        of_streams = len(self.joins) if PHYSICAL_PLAN in self.text else len(keeping)
+        return keeping if of_streams else tuple(node for node in keeping if node.name != "Join")
+
+    @cached_property
+    def joins(self) -> tuple[PlanNode, ...]:
+        """The joins of streams in the physical plan."""
+        nodes = (node for root in physical_plan(self.text) for node in root.downwards())
+        return tuple(node for node in nodes if node.name == "StreamingSymmetricHashJoin")
 
     @cached_property
     def first(self) -> PlanNode | None:

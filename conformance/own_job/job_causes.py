@@ -32,7 +32,7 @@ _UNPARSED = re.compile(
     r"\[?CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to recognize", re.I
 )
 _QUOTED = re.compile(r"[Tt]ext '([^']*)'")
-_BY_WATERMARK = re.compile(r"state cleanup \[ left (.*?), right (.*?) \]")
+_BY_WATERMARK = re.compile(r"state cleanup \[ left (= null)?.*?, right (= null)?")
 _APPEND_REFUSED = re.compile(r"without watermark|UNSUPPORTED_OPERATION|STREAMING_OUTPUT_MODE", re.I)
 
 
@@ -177,8 +177,8 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
         keys = keys_of(node)
         if node.name == "Join":
             cleanup = _BY_WATERMARK.search(plan.text)
-            sides = cleanup.groups() if cleanup else ("null",) * 2 if refused else ()
-            kept = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text == "null")
+            sides = cleanup.groups() if cleanup else ("= null",) * 2 if refused else ()
+            kept = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text)
             if kept:
                 cause = "join-without-bound" if below else "no-watermark"
                 yield Cause.of(cause, f"the state of the {kept} side is never removed; {evidence}")

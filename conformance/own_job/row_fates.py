@@ -58,6 +58,7 @@ _JOINS = {
     "LeftSemi": "leftSemi",
 }
 _SIDES = ("l", "r")
+_CONDITION = re.compile(r"full = (.*?) \], state info")
 
 
 class NotKnown(Exception):
@@ -93,7 +94,7 @@ class RowsThere:
         rows = tuple(row for step in seen.steps for batch in step.batches for row in batch.rows)
         return cls(OutputSchema.of(seen.columns), rows)
 
-    def values(self, places: Iterable[int]) -> list[object]:
+    def values(self, places: Iterable[int]) -> list[tuple[object, ...]]:
         """Return the values of each row in these columns."""
         wanted = [*places]
         return [tuple(self.value(row, at) for at in wanted) for row in self.rows]
@@ -347,6 +348,8 @@ class _Made:
     case: Case
     windows: Mapping[int, Span]
     kind: str
+    groups: Mapping[int, tuple[object, ...]]
+    """Number of a row → its time and its other keys, if the operator groups by sessions."""
 
     @classmethod
     def of(cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate]) -> _Made:
@@ -362,7 +365,7 @@ class _Made:
                     if isinstance(span, tuple):
                         last = windows.get(number)
                         windows[number] = Span(*span) if last is None or last.end < span[1] else last
-        query = _query(node, sides)
+        query = _query(node, plan.joins, sides)
         streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
         for name, (rows, numbers, _) in zip(_SIDES, sides, strict=False):
             kept = [at for at in range(len(rows.columns.names)) if at not in rows.windows]
@@ -388,7 +391,7 @@ class _Made:
         }
         if case.trigger != "default":
             written["trigger"] = case.trigger
-        return cls(case_from(written, "first-operator"), windows, node.name)
+        return cls(case_from(written, "first-operator"), windows, node.name, dict(_groups(node, sides[0], base)))
 
     def judged(self, rows: Sequence[RowFate], prediction: Prediction) -> Iterator[RowFate]:
         known = dict(self._known(prediction))
@@ -419,7 +422,17 @@ class _Made:
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
                 at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
-                for row in batch.emitted:
+                for row in batch.emitted if self.groups else ():
+                    (start, end), *keys, _ = row
+                    for number, (time, *others) in self.groups.items():
+                        if (
+                            known[number][0] == "in state"
+                            and isinstance(time, int)
+                            and start <= time < end
+                            and others == keys
+                        ):
+                            known[number] = "out", batch.id, None
+                for row in batch.emitted if not self.groups else ():
                     parts = [row[at] for at in at_rows if row[at] is not None]
                     for part in parts:
                         for number in part if isinstance(part, tuple) else (part,):
@@ -437,6 +450,16 @@ class _Made:
             if known[number][0] == "in state":
                 known[number] = "without partner" if self.kind == "Join" else "removed", None, None
         yield from known.items()
+
+
+def _groups(node: PlanNode, side: _Side, base: Sequence[RowFate]) -> Iterator[tuple[int, tuple[object, ...]]]:
+    rows, numbers, _ = side
+    names = [without_numbers(key) for key in keys_of(node)] if node.name == "Aggregate" else []
+    if not names or "session" not in names[0]:
+        return
+    places = [place for name in names[1:] if (place := rows.place(name)) is not None]
+    for number, values in zip(numbers, rows.values(places), strict=True):
+        yield number, (base[number].time_us, *values)
 
 
 def _evicted(batch: BatchProgress) -> Iterator[int]:
@@ -459,7 +482,7 @@ def _late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
 _Side: TypeAlias = tuple[RowsThere, list[int], PlanWatermark | None]
 
 
-def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
+def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) -> list[dict[str, Json]]:
     pipelines = []
     for name, (rows, _, mark) in zip(_SIDES, sides, strict=False):
         pipeline: list[dict[str, Json]] = [{"from": name}]
@@ -471,7 +494,10 @@ def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
         pipelines.append(pipeline)
     match node.name:
         case "Aggregate":
-            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [f"collect_set({_ROW}l) AS {_ROW}"]}]
+            keys = [*_keys(node, sides[0])]
+            # The order of rows in a session is not fixed, so that the model lists none.
+            listed = "count(*)" if any("session" in key for key in keys) else f"collect_list({_ROW}l)"
+            return [*pipelines[0], {"groupBy": keys, "agg": [f"{listed} AS {_ROW}"]}]
         case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
             rows = sides[0][0]
             columns = [_column(rows, key) for key in keys_of(node)] or [
@@ -480,10 +506,10 @@ def _query(node: PlanNode, sides: Sequence[_Side]) -> list[dict[str, Json]]:
             name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
             return [*pipelines[0], {name: columns}]
         case "Join":
-            kind, _, condition = node.arguments.strip().partition(", ")
-            if kind not in _JOINS or not condition:
+            kind = node.arguments.strip().partition(",")[0]
+            if kind not in _JOINS or len(joins) != 1:
                 raise NotKnown(f"a join {node.arguments.strip()}")
-            on = _condition(condition, node, sides)
+            on = _condition(joins[0], sides)
             left, right = ([*pipeline, {"alias": name}] for pipeline, name in zip(pipelines, _SIDES, strict=True))
             how = {} if kind == "Inner" else {"how": _JOINS[kind]}
             return [*left, {"join": right, "on": on, **how}]
@@ -560,14 +586,12 @@ def _interval(us: int) -> str:
     return f"{us // 10**6} seconds" if us % 10**6 == 0 else f"{us // 1000} milliseconds"
 
 
-def _condition(printed: str, node: PlanNode, sides: Sequence[_Side]) -> str:
-    """Write the condition of a join with the columns of what the model runs."""
-    made = [" ".join(below.arguments for below in side.downwards()) for side in node.children]
+def _condition(join: PlanNode, sides: Sequence[_Side]) -> str:
+    """Write the condition of a physical join with the columns of what the model runs."""
+    made = [" ".join(below.arguments for below in side.downwards()) for side in join.children]
 
     def named(found: re.Match[str]) -> str:
-        holding = [
-            at for at, text in enumerate(made) if re.search(rf"(?<![\w]){re.escape(found[1])}#{found[2]}\b", text)
-        ]
+        holding = [at for at, text in enumerate(made) if re.search(rf"(?<!\w){re.escape(found[1])}#{found[2]}\b", text)]
         if len(holding) != 1:
             raise NotKnown(f"of which side {found[1]} is, in the condition of the join")
         at = sides[holding[0]][0].place(found[1])
@@ -575,9 +599,16 @@ def _condition(printed: str, node: PlanNode, sides: Sequence[_Side]) -> str:
             raise NotKnown(f"the join does not get {found[1]}")
         return f"{_SIDES[holding[0]]}.c{at}"
 
-    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, printed)
+    left, right = keys_of(join), keys_of(replace(join, arguments=join.arguments.partition("], ")[2]))
+    more = _CONDITION.search(join.arguments)
+    parts = [
+        *(f"{a} = {b}" for a, b in zip(left, right, strict=True)),
+        *([more[1]] if more and more[1] != "null" else []),
+    ]
+    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, " AND ".join(parts))
     text = re.sub(r"INTERVAL '(\d+):(\d+)' (?:HOUR TO MINUTE|MINUTE TO SECOND)", _compound, text)
-    return re.sub(r"([+-] )(\d+ (?:days?|hours?|minutes?|seconds?|milliseconds?))\b", r"\1INTERVAL \2", text)
+    # Before 3.2, intervals are printed without the word.
+    return re.sub(r"([+-] )((?:\d+ (?:days?|hours?|minutes?|seconds?|milliseconds?) ?)+)\b", r"\1INTERVAL \2", text)
 
 
 def _compound(found: re.Match[str]) -> str:
