@@ -14,7 +14,15 @@ ROOT = Path(__file__).parents[2]
 
 @full_run_only
 @pytest.mark.parametrize(
-    "page", ["your-own-job", "your-job-as-a-case", "your-job-in-pytest", "your-job-needs", "gate-your-upgrade"]
+    "page",
+    [
+        "your-own-job",
+        "your-job-as-a-case",
+        "your-job-in-pytest",
+        "your-job-needs",
+        "gate-your-upgrade",
+        "explain-your-job",
+    ],
 )
 def test_a_page(page, tmp_path):
     follow(ROOT / "docs" / f"{page}.md", tmp_path)

@@ -1,0 +1,136 @@
+"""What a job's explanation says of the answers of real engines, which are recorded for each faulty and sound job."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.core.observation import Observation
+from conformance.own_job import explained_job
+from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, keys_of
+from conformance.own_job.explained_job import explain_query
+from conformance.own_job.job_causes import _slip
+from conformance.own_job.job_run import CellAnswer, own_function
+from conformance.own_job.row_fates import aligned
+from conformance.runner.resources import Concurrency, EngineUse
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.cell_run import CellRun
+from harness.targets.targets import Targets
+from tests.support.explained_jobs import JOBS
+
+DATA = Path(__file__).parent / "data" / "explained"
+RECORDED = sorted(DATA.glob("*.json"))
+
+
+class _Silent:
+    def __getattr__(self, _):
+        return lambda *_: None
+
+
+def explained(path, monkeypatch):
+    name, _, version = path.stem.rpartition("-")
+    job, recorded = JOBS[name], json.loads(path.read_text())
+
+    def answers(cells, *_):
+        seen = {cell.case.id: recorded[cell.case.id] for cell in cells}
+        return {
+            cell.case.id: CellAnswer(cell, CellRun(cell, (Observation.model_validate(seen[cell.case.id]),), None, 0.0))
+            if seen[cell.case.id]
+            else CellAnswer(cell, None, "no answer")
+            for cell in cells
+        }
+
+    monkeypatch.setattr(explained_job, "run_cells", answers)
+    monkeypatch.setattr(explained_job, "run_cell", lambda cell, *rest: answers([cell], *rest)[cell.case.id])
+    query = replace(own_function(f"faulty_jobs:{job.function}"), output_mode=job.mode, trigger=job.trigger)
+    (target,) = Targets.load().select([version])
+    where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
+    return job, explain_query(query, job.samples, target, where, _Silent(), batches=6)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_the_cause_is_named_and_no_second_one_and_each_row_has_its_fate(path, monkeypatch):
+    job, answer = explained(path, monkeypatch)
+    assert [cause.id for cause in answer.causes] == [*job.causes]
+    assert all(cause.evidence for cause in answer.causes)
+    if not (job.fails_on_4 and answer.target.version.line >= "4"):
+        fates = Counter(row.fate for row in answer.job.fates.rows)
+        assert dict(fates) == {**job.fates} or (not job.fates and {*fates} == {"not known"})
+    for detail in (0, 1, 2):
+        assert all(line == line.rstrip() for line in answer.lines(detail))
+    record = json.loads(json.dumps(answer.record()))
+    assert [cause["id"] for cause in record["causes"]] == [*job.causes]
+    assert len(record["rows"]) == sum(len(sample.rows) for sample in job.samples)
+
+
+def test_every_job_is_recorded_on_both_versions():
+    assert {path.stem for path in RECORDED} == {f"{name}-{spark}" for name in JOBS for spark in ("3.5.9", "4.3.0")}
+
+
+def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
+    _, answer = explained(DATA / "short-delay-3.5.9.json", monkeypatch)
+    assert "a delay of 41 minutes keeps 24 of 24 rows" in answer.causes[0].mending
+    (first, second) = answer.job.fates.of("late")
+    assert (first.time_us, first.batch, first.late_by_ms) == (1773747000 * 10**6, 6, 25 * 60_000)
+    assert second.window is not None
+    assert second.window.end == 1773751200 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "windows", "places"),
+    [
+        ("abc", "abc", None, [0, 1, 2]),
+        ("abc", "ac", None, [0, 2]),
+        ("aab", "ab", None, [0, 2]),
+        ("abc", "ax", None, None),
+        ("ab", "aabb", "1212", [0, 0, 1, 1]),
+        ("aa", "aaaa", "1212", [0, 0, 1, 1]),
+        ("abc", "ca", None, None),
+    ],
+)
+def test_rows_come_from_the_rows_below_in_their_order(lower, upper, windows, places):
+    assert aligned([*lower], [*upper], [*windows] if windows else None) == places
+
+
+def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
+    assert aligned([(), ()], [(), ()]) == [0, 1]
+    assert aligned([(), ()], [()]) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "slip"),
+    [
+        ("yyyy-MM-dd HH:mm:ss", None),
+        ("yyyy-MM-dd hh:mm:ss a", None),
+        ("dd.MM.yyyy HH:mm", None),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX", None),
+        ("yyyy-MM-dd hh:mm", "HH for the hour from 0 to 23"),
+        ("YYYY-MM-dd HH:mm", "yyyy for the year"),
+        ("yyyy-mm-dd HH:mm", "MM for the month"),
+        ("dd/mm/yyyy", "MM for the month"),
+        ("yyyy-MM-dd HH:MM", "mm for the minute"),
+        ("yyyy-MM-DD HH:mm", "dd for the day of the month"),
+    ],
+)
+def test_a_slip_in_a_pattern_is_named(pattern, slip):
+    found = _slip(f"to_timestamp(text, Some({pattern}), TimestampType, Some(UTC), true)")
+    assert (found and found[1]) == slip
+
+
+def test_a_plan_tells_its_watermarks_and_first_operator():
+    plan = JobPlan(
+        "== Analyzed Logical Plan ==\nn: bigint\n"
+        "Aggregate [who#1, window#9-T600000ms], [count(1) AS n#5L]\n"
+        "+- ~Filter isnotnull(t#7-T600000ms)\n"
+        "   +- EventTimeWatermark 0a-1b, t#7: timestamp, 10 minutes\n"
+        "      +- Project [cast(x#2 as timestamp) AS t#7, who#1]\n"
+        "         +- Relation [x#2,who#1] json\n\n== Optimized Logical Plan ==\nLocalRelation\n"
+    )
+    (mark,) = plan.watermarks
+    assert (mark.column, mark.delay_ms, mark.expression) == ("t", 600_000, "cast(x as timestamp)")
+    assert mark.input == OperatorInput("EventTimeWatermark", 0)
+    assert plan.first is not None
+    assert keys_of(plan.first) == ("who#1", "window#9-T600000ms")
+    assert [str(place) for place in plan.inputs(plan.first)] == ["Aggregate 0 0"]
