@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Listed] = {
     "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _JOB),
     "gate": Listed("Fail if results change between two Spark versions.", _CHANGES),
     "upgrade": Listed("Resume checkpoints of one Spark version on another.", _CHANGES),
-    "explain": Listed("Explain what becomes of a job's rows, a case, or a query by its progress.", _MISSING),
+    "explain": Listed("Explain a job's rows, a case, or a query by its progress.", _MISSING),
     "eviction": Listed("Compute when a stream-stream join evicts a row.", _MISSING),
     "run": Listed("Run cases on Spark versions and print the matrix.", _CONFORMS),
     "report": Listed("Write results as HTML pages.", _CONFORMS),

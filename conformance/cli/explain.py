@@ -100,7 +100,7 @@ def explain(
     speed: Speed,
     as_json: options.AsJson = False,
 ) -> None:
-    """Explain what becomes of a job's rows, a case, or a query by its progress.
+    """Explain a job's rows, a case, or a query by its progress.
 
     Of a job, an engine of one version runs its queries on a sample: the answer is what became of each row, and why. It runs your
     code, as `conformance check` does. Of a case, the reference model says what arrived, how the watermark moved, which rows were late,

@@ -83,7 +83,7 @@ def unique_names(spark, a):
 
 
 def unique(spark, a):
-    return a.withWatermark("t", "40 minutes").dropDuplicates(["who", "t"])
+    return a.withWatermark("t", "60 minutes").dropDuplicates(["who", "t"])
 """
 _A = parse_schema("t TIMESTAMP, text STRING, ms BIGINT, who STRING, n BIGINT")
 _B = parse_schema("t2 TIMESTAMP, who2 STRING")
