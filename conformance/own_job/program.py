@@ -27,8 +27,8 @@ from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds,
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
+from harness.runtimes.missing import how_to_mend
 from harness.runtimes.own_code import Jar, OwnCode
-from harness.runtimes.tables import how_to_load
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
 from reports.results.status import Statement
@@ -217,8 +217,8 @@ def _survey(engine: Engine, program: NamedProgram, files: SampleReader, timeout:
 
 
 def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
-    if (missing := how_to_load(error.raised, version)) is not None:
-        return f"{missing}; it is read {f'at {error.at}' if error.at else 'there'}"
+    if (missing := how_to_mend(error.raised, version, error.traceback)) is not None:
+        return f"{missing}; it is asked for at {error.at}" if error.at else missing
     if error.raised.startswith("WithoutEnd("):
         where = f" at {error.at}" if error.at else ""
         return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"

@@ -17,6 +17,10 @@ from conformance.own_job.sample import Sample
 from conformance.query.syntax import NotReadable, SqlStatement, statements, tables_read
 
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY) VIEW (?:IF NOT EXISTS )?(\w+) AS\b", re.I)
+_OF_A_PIPELINE = re.compile(
+    r"CREATE (?:OR \w+ )?(?:(?:PRIVATE|TEMP|TEMPORARY) )*(?:STREAMING|LIVE|MATERIALIZED VIEW|FLOW)\b|APPLY CHANGES\b",
+    re.I,
+)
 _BEGINS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
 _MOST_BYTES = 1_000_000
 
@@ -50,6 +54,12 @@ class SqlFile:
             raise WrongUsage(f"{path} has more than {_MOST_BYTES:,} bytes")
         if not parts:
             raise WrongUsage(f"{path} has no statement: the last one must be the query whose rows are compared")
+        for statement in parts:
+            if _OF_A_PIPELINE.match(" ".join(statement.words[:6])):
+                raise WrongUsage(
+                    f"{path}:{statement.line}: {_shown(statement)} defines a part of a declarative pipeline, which is not tried as a "
+                    "whole: leave its SELECT alone, as the last statement"
+                )
         for statement in parts[:-1]:
             if _view(statement) is None and statement.words[0].upper() != "SET":
                 raise WrongUsage(

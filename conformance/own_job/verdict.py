@@ -32,7 +32,7 @@ from conformance.own_job.job_run import ANSI_OFF, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
-from harness.runtimes.tables import how_to_load
+from harness.runtimes.missing import how_to_mend
 from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, severity
 from reports.results.records import TargetRecord
@@ -391,7 +391,7 @@ def _failure(whole: WholeRun, case: Case, version: SparkVersion, not_fixed: Iter
     """Say why a version has no answer, or with which error the job ends; None if it has one."""
     seen = whole.observation
     if seen is not None and seen.own_code_error is not None:
-        missing = how_to_load(seen.own_code_error.raised, version)
+        missing = how_to_mend(seen.own_code_error.raised, version, seen.own_code_error.traceback)
         return missing or "\n".join(seen.own_code_error.lines())
     if whole.status == "flaky":
         return "\n".join([NOT_COMPARABLE, *not_fixed])
@@ -400,7 +400,7 @@ def _failure(whole: WholeRun, case: Case, version: SparkVersion, not_fixed: Iter
     if seen is None or seen.error is None:
         return None
     error = seen.error
-    if (missing := how_to_load(error.message, version)) is not None:
+    if (missing := how_to_mend(error.message, version)) is not None:
         return missing
     line = error.first_line
     step = case.steps[seen.steps[-1].number - 1]

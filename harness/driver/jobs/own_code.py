@@ -34,6 +34,7 @@ IN_THE_SINK = "in the sink"
 
 _OF_SPARK = re.compile(r"[/\\](pyspark|py4j|grpc)[/\\]")
 _FRAME = re.compile(r'^(\s*)File "([^"\n]+)", line (\d+), in (\S+)')
+_NO_CLASS = re.compile(r"(ClassNotFoundException|NoClassDefFoundError): ")
 _WORKER_GONE = "Python worker exited unexpectedly"
 _LONGEST = 2_000
 """Characters of a message that are kept."""
@@ -128,7 +129,9 @@ def _tracebacks(message: str) -> Iterator[Any]:
 
 def refused_at(error: BaseException, folders: List[str]) -> AuthorMistake:
     """What Spark refused, as a mistake at the author's line that asked for it."""
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    said = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # py4j says first what was called, and then what was thrown.
+    first = next((line.lstrip(": ") for line in said if _NO_CLASS.search(line)), said[0] if said else "")
     shown = "{}: {}".format(type(error).__name__, first)[:_LONGEST]
     frames = traceback.extract_tb(error.__traceback__)
     return _mistake(shown, shown, frames, folders, BUILDING) or AuthorMistake(shown, None, BUILDING)

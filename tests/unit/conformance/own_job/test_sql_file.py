@@ -80,7 +80,16 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
         ("SELECT 'a", "job.sql: a text or a comment in it has no end"),
         ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is no query"),
         ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is no query"),
+        (
+            "SET a = 1;\nCREATE OR REFRESH STREAMING TABLE a AS SELECT * FROM STREAM b",
+            "job.sql:2: CREATE OR REFRESH STREAMING … defines a part of a declarative pipeline",
+        ),
+        (
+            "CREATE FLOW f AS INSERT INTO a BY NAME SELECT 1",
+            "job.sql:1: CREATE FLOW f AS … defines a part of a declarative",
+        ),
         ("\nDROP TABLE a;\nSELECT 1", "job.sql:2: DROP TABLE a is neither CREATE TEMPORARY VIEW name AS … nor SET"),
+        ("CREATE VIEW live AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW live AS … is neither"),
         ("CREATE VIEW a AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW a AS … is neither"),
         ("CREATE TABLE a AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE TABLE a AS … is neither"),
     ],

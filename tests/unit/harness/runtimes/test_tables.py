@@ -14,7 +14,8 @@ from harness.environments.jars import known_jars
 from harness.errors import HarnessError
 from harness.runtimes import line_packages
 from harness.runtimes.line_packages import package_access
-from harness.runtimes.tables import how_to_load, package_of
+from harness.runtimes.missing import how_to_mend
+from harness.runtimes.tables import package_of
 from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
@@ -115,12 +116,65 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "4.3.0",
             "Delta Lake has no package for Spark 4.3: choose one of",
         ),
-        ("Failed to find data source: hudi. Please", "3.5.9", "add --package '3.5=GROUP:ARTIFACT:VERSION'"),
+        (
+            "Failed to find data source: hudi. Please",
+            "3.5.9",
+            "add --package '3.5=GROUP:ARTIFACT:VERSION', or --jar FILE",
+        ),
+        ("Failed to find data source: avro. Please", "4.3.0", "--package '4.3=org.apache.spark:spark-avro_2.13:4.3.0'"),
+        (
+            "ModuleNotFoundError(\"No module named 'delta'\")",
+            "3.5.9",
+            "its package, delta-spark, into a file, and give that with --requirements",
+        ),
+        ("No module named 'delta.tables'", "3.5.9", "add --package 3.5=io.delta:delta-spark_2.12:3.3.3"),
+        (
+            "No module named 'sklearn.svm'",
+            "3.5.9",
+            "no module sklearn.svm: write its package, scikit-learn, into a file",
+        ),
+        ("No module named 'dlt'", "3.5.9", "a declarative pipeline is run by the runner of its platform"),
+        ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is run by the runner"),
+        (
+            "[GRAPH_ELEMENT_DEFINED_OUTSIDE_OF_DECLARATIVE_PIPELINE] x",
+            "4.3.0",
+            "check the SELECT of a flow as a file of SQL",
+        ),
+        ("java.lang.ClassNotFoundException: io.delta.tables.DeltaTable", "3.5.9", "io.delta:delta-spark_2.12:3.3.3"),
+        (
+            "NoClassDefFoundError: acme/jobs/Sums",
+            "3.5.9",
+            "no class acme.jobs.Sums is loaded: add --package '3.5=GROUP",
+        ),
+        ("NameError(\"name 'dbutils' is not defined\")", "3.5.9", "dbutils is not defined: is this a notebook?"),
+        ("NameError(\"name 'spark' is not defined\")", "3.5.9", "spark = SparkSession.builder.getOrCreate()"),
     ],
 )
 def test_an_error_without_a_package_says_which_to_load(message, spark, advice):
-    assert advice in str(how_to_load(message, SparkVersion.parse(spark)))
+    assert advice in str(how_to_mend(message, SparkVersion.parse(spark)))
+
+
+def test_a_class_that_the_code_calls_is_named_by_its_line():
+    line = 'File "hub.py", line 6\n  conf = sc._jvm.org.apache.spark.eventhubs.EventHubsUtils.encrypt("x")'
+    said = "TypeError(\"'JavaPackage' object is not callable\")"
+    assert how_to_mend(said, SPARK, line) == (
+        "no class org.apache.spark.eventhubs.EventHubsUtils.encrypt is loaded: add --package "
+        "'3.5=com.microsoft.azure:azure-eventhubs-spark_2.12:VERSION', with its VERSION for Spark 3.5"
+    )
+    assert "a class of Java that the code calls is loaded" not in str(how_to_mend(said, SPARK))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ClassNotFoundException: org.apache.spark.sql.execution.RocksDBStateStoreProvider",
+        "No module named 'acme'",
+        "name 'orders' is not defined",
+    ],
+)
+def test_what_is_the_users_own_is_left_as_it_is(message):
+    assert how_to_mend(message, SPARK) is None
 
 
 def test_other_errors_are_left_as_they_are():
-    assert how_to_load("Path does not exist: delta", SPARK) is None
+    assert how_to_mend("Path does not exist: delta", SPARK) is None

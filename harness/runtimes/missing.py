@@ -1,0 +1,105 @@
+"""What a job misses, by the error of Python, Java or Spark that says so, and the option that gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from conformance.core.case import TABLE_FORMATS, TableFormat
+from conformance.core.versions import SparkVersion
+from harness.runtimes.line_packages import entries
+from harness.runtimes.tables import package_of
+
+_SOURCE = re.compile(r"Failed to find (?:the )?data source: ([\w.-]+)", re.IGNORECASE)
+_CLASS = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w./$]+)")
+_MODULE = re.compile(r"No module named '([\w.]+)'")
+_NAME = re.compile(r"name '(\w+)' is not defined")
+_IN_THE_JVM = re.compile(r"_jvm\.([\w.]+)")
+_OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
+_PIPELINE = (
+    "a declarative pipeline is run by the runner of its platform, which reads its graph, and is not tried as a whole: check the SELECT "
+    "of a flow as a file of SQL, or its function without the decorator as MODULE:FUNCTION"
+)
+
+
+def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str | None:
+    """What is missing and the option that gives it; None if that is not what an error says. ``traceback``: with the author's lines."""
+    if "OUTSIDE_OF_DECLARATIVE_PIPELINE" in message or "cannot import name 'pipelines' from 'pyspark'" in message:
+        return _PIPELINE
+    if module := _MODULE.search(message):
+        return _module(module[1], version)
+    if name := _NAME.search(message):
+        return _name(name[1])
+    if source := _SOURCE.search(message):
+        return _source(source[1].rstrip(".").lower(), version)
+    if found := _CLASS.search(message):
+        return _class(found[1].replace("/", "."), version)
+    if "'JavaPackage' object is not callable" in message:
+        called = _IN_THE_JVM.findall(traceback)
+        return _class(called[-1] if called else "", version)
+    return None
+
+
+def _module(name: str, version: SparkVersion) -> str | None:
+    if name.partition(".")[0] == "dlt":
+        return f"no module {name}: {_PIPELINE}"
+    if (package := _longest(entries("missing.yaml")["modules"], name)) is None:
+        return None
+    more = f"; {_source('delta', version)}" if name.partition(".")[0] == "delta" else ""
+    return f"no module {name}: write its package, {package}, into a file, and give that with --requirements FILE{more}"
+
+
+def _name(name: str) -> str | None:
+    if name not in _OF_A_NOTEBOOK:
+        return None
+    session = "; a program makes it: spark = SparkSession.builder.getOrCreate()" if name == "spark" else ""
+    return (
+        f"{name} is not defined: is this a notebook? Only its platform gives it {name}: begin the file with the line "
+        f"'# Databricks notebook source', or give the .ipynb{session}"
+    )
+
+
+def _source(name: str, version: SparkVersion) -> str:
+    if name in TABLE_FORMATS:
+        return _table(name, version)
+    return f"no package of {name} is loaded: {_add(entries('missing.yaml')['sources'].get(name), version)}"
+
+
+def _class(name: str, version: SparkVersion) -> str | None:
+    known = entries("missing.yaml")
+    if (format := _longest(known["tables"], name)) is not None:
+        return _table("delta" if format == "delta" else "iceberg", version)
+    artifact = _longest(known["sources"], name)
+    if artifact is None and name.startswith("org.apache.spark."):
+        return None  # a class that this release lacks
+    what = f"no class {name} is loaded" if name else "a class of Java that the code calls is not loaded"
+    return f"{what}: {_add(artifact, version)}"
+
+
+def _add(artifact: str | None, version: SparkVersion) -> str:
+    """What to add for ``group:artifact``; for None, what to add in general."""
+    if artifact is None:
+        return f"add --package '{version.line}=GROUP:ARTIFACT:VERSION', or --jar FILE if you have its jar"
+    of_spark = artifact.startswith("org.apache.spark:")
+    released = str(version) if of_spark else "VERSION"
+    choose = "" if of_spark else f", with its VERSION for Spark {version.line}"
+    return f"add --package '{version.line}={artifact}_{_scala(version)}:{released}'{choose}"
+
+
+def _table(name: TableFormat, version: SparkVersion) -> str:
+    package = package_of(name)
+    if (why := package.lacking(version)) is not None:
+        return why
+    coordinate = package.coordinate(version, _scala(version))
+    add = f"--package {version.line}={coordinate}"
+    return f"no package of {package.name} is loaded: add {add}, and its settings with --conf ({package.source})"
+
+
+def _scala(version: SparkVersion) -> str:
+    return "2.13" if version.major > 3 else "2.12"  # of pyspark on PyPI
+
+
+def _longest(known: Mapping[str, str], name: str) -> str | None:
+    """The entry of the longest name that is this name, or a beginning of it."""
+    fitting = [entry for entry in known if name == entry or name.startswith(f"{entry}.")]
+    return known[max(fitting, key=len)] if fitting else None
