@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..session import MANAGER
-from . import notebook
+from . import glue, notebook
 from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
 from .threads import CodeRun, belonging_to, of_thread
 
@@ -474,6 +474,14 @@ class _SharedOptions:
 _shared_options = _SharedOptions()
 
 
+def _context(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) -> None:
+    """The context that runs, as another object, with the settings that a running session can have."""
+    vars(self).update(vars(run.session.sparkContext))
+    for conf in (*arguments, *named.values()):
+        if hasattr(conf, "getAll"):
+            set_options(run.session, dict(conf.getAll()))
+
+
 def _set_conf(_: ProgramRun, original: Any, self: Any, key: str, value: Any) -> None:
     if key != MANAGER:
         original(self, key, value)
@@ -521,6 +529,7 @@ def _change_pyspark() -> None:
     _change(signal, "signal", _nothing)
     context = getattr(import_module("pyspark"), "SparkContext", None)
     _change(context, "stop", _nothing)
+    _change(context, "__init__", _context)
 
 
 def run(
@@ -539,7 +548,8 @@ def run(
     with _one_at_a_time:
         _change_pyspark()
         file = program.file(folders)
-        with _as_a_process(program, file, folders, inside), _shared_options.kept(), belonging_to(program=program_run):
+        as_process = _as_a_process(program, file, folders, inside)
+        with as_process, glue.shim(program_run), _shared_options.kept(), belonging_to(program=program_run):
             try:
                 if program.cells:
                     notebook.Platform(session, program.cells, program.values, os.getcwd()).run()

@@ -276,6 +276,75 @@ def test_its_mistakes_are_its_own(tmp_path, session, text, raised, at):
     assert failed.value.mistake.at == at
 
 
+GLUE = """
+import sys
+from awsglue.context import GlueContext
+from awsglue.dynamicframe import DynamicFrame
+from awsglue.job import Job
+from awsglue.transforms import *
+from awsglue.utils import getResolvedOptions
+from pyspark import SparkContext
+
+args = getResolvedOptions(sys.argv, ["JOB_NAME", "into"])
+context = GlueContext(SparkContext())
+spark = context.spark_session
+job = Job(context)
+job.init(args["JOB_NAME"], args)
+"""
+
+
+def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
+    session.sparkContext = SimpleNamespace(appName="of the engine")
+    text = """
+    trips = context.create_data_frame.from_options(
+        connection_type="kinesis",
+        connection_options={"streamARN": "arn:aws:kinesis:us-east-1:1:stream/trips", "classification": "json", "schema": "a INT"},
+    )
+    sales = context.create_data_frame.from_catalog(database="lake", table_name="sales", additional_options={"x": 1})
+    assert SparkContext().appName == "of the engine" and DynamicFrame.fromDF(sales, context, "s").toDF() is sales
+
+    def batch(frame, number): ...
+
+    context.forEachBatch(frame=trips, batch_function=batch, options={"windowSize": "1 minute", "checkpointLocation": args["into"]})
+    job.commit()
+    """
+    run = ran(
+        tmp_path,
+        session,
+        GLUE + textwrap.dedent(text),
+        arguments=["--JOB_NAME", "daily", "--into=s3://x", "--job-bookmark-option"],
+    )
+    assert [(each.name, each.format, each.schema) for each in run.sources] == [
+        ("trips", "glue-kinesis", "a INT"),
+        ("sales", "table", None),
+    ]
+    assert [(each.frame.of, each.sink, each.at) for each in run.started] == [
+        ("trips", "foreachBatch", "acme_job.py:27")
+    ]
+    assert "awsglue" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ApplyMapping.apply(frame=1)", "awsglue's ApplyMapping.apply is not in a trial, which has GlueContext"),
+        ("context.create_dynamic_frame.from_catalog('a', 'b')", "awsglue's GlueContext.create_dynamic_frame is not"),
+        (
+            "context.create_data_frame.from_options('s3', {})",
+            "awsglue's create_data_frame of the connection type s3 is not",
+        ),
+        ("context.forEachBatch(None, print, {'windowSize': '1 minute'})", "Missing checkpointLocation argument"),
+        ("getResolvedOptions(sys.argv, ['JOB_NAME', 'day'])", "end the command with -- --day VALUE"),
+    ],
+)
+def test_what_a_trial_has_not_of_glue_is_named(tmp_path, session, text, said):
+    session.sparkContext = SimpleNamespace()
+    with pytest.raises(AuthorFailed) as failed:
+        ran(tmp_path, session, GLUE + text, arguments=["--JOB_NAME", "daily", "--into", "x"])
+    assert said in failed.value.mistake.raised
+    assert failed.value.mistake.at == "acme_job.py:17"
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path, session):
     with pytest.raises(AuthorFailed, match=r"there is no gone\.py in"):
         AuthorCode([str(tmp_path)]).program({"program": "gone.py"}, session, None)
