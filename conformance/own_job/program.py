@@ -38,6 +38,8 @@ _CHANGES = "changes"
 """The format of the changes of a table, ``DataStreamReader.changes``."""
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
 """The columns of a record of Kafka that a sample need not have, with their types."""
+_REFUSED = re.compile(r"""(?:NotGiven|NotInATrial)\((["'])(.*)\1\)""", re.DOTALL)
+"""What the driver refuses in the name of a platform, as Python shows its exception."""
 _TRIGGERS = ("default", "once", "availableNow")
 """The triggers with which a program can be tried; one by processing time is the default."""
 
@@ -219,8 +221,10 @@ def _survey(engine: Engine, program: NamedProgram, files: SampleReader, timeout:
 def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
     if (missing := how_to_mend(error.raised, version, error.traceback)) is not None:
         return f"{missing}; it is asked for at {error.at}" if error.at else missing
+    where = f" at {error.at}" if error.at else ""
+    if refused := _REFUSED.fullmatch(error.raised):
+        return f"{refused[2]}; it is asked for{where}"
     if error.raised.startswith("WithoutEnd("):
-        where = f" at {error.at}" if error.at else ""
         return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"
     return "\n".join(error.lines())
 

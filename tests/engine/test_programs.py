@@ -155,7 +155,7 @@ def test_a_notebook_exported_or_of_jupyter_gets_the_verdict_of_the_function(tmp_
     lacking = _check(tmp_path, "job.ipynb", *SAMPLES)
     assert lacking.returncode == 2
     assert "--set kafka/key=VALUE" in lacking.stderr
-    assert "at job.ipynb, cell 3:7" in lacking.stderr
+    assert "it is asked for at job.ipynb, cell 3:7" in lacking.stderr
     function = json.loads(_check(tmp_path, "same:build", *SAMPLES).stdout)
     given = ("--set", "kafka/key=made up", "--set", "minutes=delays")
     for job in ("job.py", "job.ipynb"):

@@ -211,6 +211,10 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
         (seen(ORDERS), "job.py ended and started no query"),
         (seen(), "job.py ended and started no query"),
         (
+            seen(raised="NotGiven('the widget day has no value: give it, --set day=VALUE')"),
+            "job.py: the widget day has no value: give it, --set day=VALUE; it is asked for at job.py:3",
+        ),
+        (
             seen(raised="SystemExit(1)"),
             r"job.py: your code raised SystemExit\(1\) at job.py:3, while building the query",
         ),
