@@ -43,6 +43,8 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
 def _module(name: str, version: SparkVersion) -> str | None:
     if name.partition(".")[0] == "dlt":
         return f"no module {name}: {_PIPELINE}"
+    if name in ("pyspark.dbutils", "databricks.sdk.runtime", "dbruntime"):
+        return f"no module {name}, which only Databricks has: {_name('dbutils')}"
     if (package := _longest(entries("missing.yaml")["modules"], name)) is None:
         return None
     more = f"; {_source('delta', version)}" if name.partition(".")[0] == "delta" else ""

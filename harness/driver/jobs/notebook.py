@@ -256,11 +256,14 @@ class Platform:
     def _run(self, name: str, values: Dict[str, str]) -> str:
         # Functions of a module of this name reach Python workers by value.
         module = types.ModuleType("__main__")
-        before = sys.modules.get("__main__")
-        sys.modules["__main__"] = module
         names = vars(module)
         widgets = _Widgets(values)
         names.update(self._names(widgets, values))
+        of_imports = types.ModuleType("pyspark.dbutils")
+        vars(of_imports)["DBUtils"] = lambda *_: names["dbutils"]
+        modules = {"__main__": module, "pyspark.dbutils": of_imports}
+        before = {name: sys.modules.get(name) for name in modules}
+        sys.modules.update(modules)
 
         def sql(text: str) -> Any:
             given = {**widgets.getAll(), **values}
@@ -278,8 +281,9 @@ class Platform:
         except _Ended as ended:
             return str(ended.value)
         finally:
-            if before is not None:
-                sys.modules["__main__"] = before
+            for name, earlier in before.items():
+                sys.modules.pop(name)
+                sys.modules.update({name: earlier} if earlier is not None else {})
         return ""
 
     def _names(self, widgets: _Widgets, values: Dict[str, str]) -> Dict[str, Any]:

@@ -133,6 +133,11 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "3.5.9",
             "no module sklearn.svm: write its package, scikit-learn, into a file",
         ),
+        (
+            "No module named 'pyspark.dbutils'",
+            "3.5.9",
+            "which only Databricks has: dbutils is not defined: is this a notebook?",
+        ),
         ("No module named 'dlt'", "3.5.9", "a declarative pipeline is run by the runner of its platform"),
         ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is run by the runner"),
         (

@@ -38,6 +38,7 @@ def test_the_names_of_a_platform_are_there_and_cells_share_theirs(tmp_path):
         tmp_path,
         "import sys\nseen, x = spark.seen, 1\nseen += [__name__, sys.modules['__main__'].x, display(spark), displayHTML('<b>')]",
         "dbutils.widgets.dropdown('day', 'mon', ['mon', 'tue'])\nseen += [x, getArgument('day'), dbutils.widgets.getAll()]",
+        "import sys\nassert sys.modules['pyspark.dbutils'].DBUtils(spark) is dbutils\n"
         "seen += [sc is spark.sparkContext, dbutils.library.restartPython(), dbutils.jobs.taskValues.get('t', 'k', default=4)]",
     )
     assert seen == ["__main__", 1, None, None, 1, "mon", {"day": "mon"}, True, None, 4]
