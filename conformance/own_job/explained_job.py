@@ -80,7 +80,7 @@ class JobExplanation:
             yield from (f"  {line}" for line in self._rows())
             yield from (f"  next: {line}" for line in released(fates, self.job.plan))
         if fates.unknown:
-            yield f"  not known: what became of each row: {fates.unknown}"
+            yield f"  not known: {'' if fates.prediction else 'what became of each row: '}{fates.unknown}"
 
     def _batches(self, batches: Sequence[BatchSeen]) -> Iterator[str]:
         for batch in batches[:MOST_BATCHES_SHOWN]:
@@ -175,7 +175,11 @@ def explain_query(
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
     return JobExplanation(
-        query, target, Explained(case, seen, plan, fates_of(case, target.version, seen, plan, there), query.trigger)
+        query,
+        target,
+        Explained(
+            case, seen, plan, fates_of(case, target.version, seen, plan, there, where.runtime.conf), query.trigger
+        ),
     )
 
 

@@ -50,6 +50,7 @@ Fate: TypeAlias = Literal[
 ]
 _ROW = "row_of_sample"
 """The column that numbers the rows in what the model runs."""
+_OF_STREAMS = "spark.sql.streaming."
 _JOINS = {
     "Inner": "inner",
     "LeftOuter": "leftOuter",
@@ -58,6 +59,8 @@ _JOINS = {
     "LeftSemi": "leftSemi",
 }
 _SIDES = ("l", "r")
+_ROW_BY_ROW = ("Project", "Filter", "SubqueryAlias", "View", "EventTimeWatermark")
+"""Operators that make at most one row of each."""
 _CONDITION = re.compile(r"full = (.*?) \], state info")
 
 
@@ -158,9 +161,19 @@ def _without(placed: Partitioned, number: int) -> Partitioned:
 
 
 def fates_of(
-    case: Case, version: SparkVersion, seen: Observation, plan: JobPlan, there: Mapping[OperatorInput, RowsThere]
+    case: Case,
+    version: SparkVersion,
+    seen: Observation,
+    plan: JobPlan,
+    there: Mapping[OperatorInput, RowsThere],
+    conf: Mapping[str, str],
 ) -> Fates:
-    """Say what became of the rows of a case that an engine ran. ``there``: the rows at places of its plan, as far as they are known."""
+    """Say what became of the rows of a case that an engine ran.
+
+    Args:
+        there: the rows at places of its plan, as far as they are known.
+        conf: of the engine.
+    """
     reading = _Rows(case, plan, there)
     first = plan.first
     rows = [*reading.base()]
@@ -169,14 +182,22 @@ def fates_of(
     if first is None:
         if plan.stateful:
             return Fates(tuple(rows), unknown="which operator gets the rows first: several keep state side by side")
+        if not all(node.name in _ROW_BY_ROW or not node.children for node in plan.nodes):
+            return Fates(tuple(rows), unknown="the query keeps no state, and makes other rows of its rows")
         return Fates(tuple(_out_of_stateless(rows, seen, case)))
     try:
-        made = _Made.of(case, plan, first, reading, rows)
+        made = _Made.of(case, plan, first, reading, rows, conf)
         prediction = predict(made.case, version)
         _check(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return Fates(tuple(rows), unknown=str(why).splitlines()[0])
-    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case)
+    emitted = [[len(batch.rows) for _, batch in batches_of(answer)] for answer in (seen, prediction.observation)]
+    above = (
+        ""
+        if emitted[0] == emitted[1]
+        else f"which rows that leave the first operator, {first.name}, those above it let through"
+    )
+    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case, above)
 
 
 def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
@@ -188,9 +209,15 @@ def _check(seen: Observation, prediction: Prediction) -> None:
     engine, model = batches_of(seen), batches_of(prediction.observation)
     alone = max((len(batch.state) for _, batch in engine), default=0) <= 1
     for (number, batch), (other_number, other) in zip(engine, model, strict=False):
-        dropped = batch.dropped if alone else (batch.dropped_by_operator or (batch.dropped,))[-1]
-        shown = (number, batch.id, batch.watermark or 0, batch.state[-1:], other.dropped and dropped)
-        if shown != (other_number, other.id, other.watermark or 0, other.state, other.dropped and other.dropped):
+        dropped = batch.dropped if alone else (batch.dropped_by_operator or (None,))[-1]
+        shown = (
+            number,
+            batch.id,
+            batch.watermark or 0,
+            batch.state[-1:],
+            other.dropped if dropped is None else dropped,
+        )
+        if shown != (other_number, other.id, other.watermark or 0, other.state, other.dropped):
             raise NotKnown(f"the reference model predicts micro-batch {batch.id} otherwise than the engine ran it")
     if len(engine) != len(model):
         raise NotKnown("the reference model predicts other micro-batches than the engine ran")
@@ -352,7 +379,9 @@ class _Made:
     """Number of a row → its time and its other keys, if the operator groups by sessions."""
 
     @classmethod
-    def of(cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate]) -> _Made:
+    def of(
+        cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate], conf: Mapping[str, str]
+    ) -> _Made:
         sides, windows, marked = [], dict[int, Span](), []
         for side, input in zip(node.children, plan.inputs(node), strict=True):
             rows, numbers = reading.under(side, input)
@@ -386,7 +415,7 @@ class _Made:
             "streams": streams,
             "query": query,
             "outputMode": case.output_mode,
-            "conf": dict(case.conf),
+            "conf": {**{key: value for key, value in conf.items() if key.startswith(_OF_STREAMS)}, **case.conf},
             "steps": steps,
         }
         if case.trigger != "default":
