@@ -111,6 +111,15 @@ def explain(
     does not know what the case does, or there is no progress.
     """
     if call is not None or main is not None or (case is not None and _names_a_job(case)):
+        for name, value in {
+            "--from": from_,
+            "--to": to,
+            "--results": results,
+            "--policy": policy,
+            "--progress": progress,
+        }.items():
+            if value:
+                raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
         job, given = job_options.with_arguments(case, arguments, main)
         what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
         named = named_job(
@@ -185,7 +194,7 @@ def explain(
 
 
 def _names_a_job(text: str) -> bool:
-    return ":" in text or is_sql_file(text) or is_program(text)
+    return not text.endswith((".yaml", ".yml")) and (":" in text or is_sql_file(text) or is_program(text))
 
 
 def _explain_job(

@@ -144,7 +144,7 @@ JOBS: Mapping[str, FaultyJob] = {
     "sound-sliding": FaultyJob("sliding", _ORDERED, fates={"out": 21, "in state": 3}),
     "sound-inner-join": FaultyJob("inner", _ORDERED, fates={"joined": 10, "without partner": 14, "in state": 6}),
     "sound-outer-join": FaultyJob("outer", _ORDERED, fates={"joined": 19, "without partner": 2, "in state": 9}),
-    "sound-deduplication": FaultyJob("unique", _TWO_LATE, fates={"out": 24}),
+    "sound-deduplication": FaultyJob("unique", _TWO_LATE, fates={"out": 23, "duplicate": 1}),
     "sound-filtered": FaultyJob("filtered", _ORDERED, fates={"out": 12, "in state": 2, "filtered": 10}),
     "short-delay": FaultyJob("sound", _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}),
     "short-delay-of-sessions": FaultyJob(

@@ -18,6 +18,7 @@ from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun
 from harness.targets.targets import Targets
+from tests.support.commands import answer_of
 from tests.support.explained_jobs import JOBS
 
 DATA = Path(__file__).parent / "data" / "explained"
@@ -63,6 +64,27 @@ def test_the_cause_is_named_and_no_second_one_and_each_row_has_its_fate(path, mo
     record = json.loads(json.dumps(answer.record()))
     assert [cause["id"] for cause in record["causes"]] == [*job.causes]
     assert len(record["rows"]) == sum(len(sample.rows) for sample in job.samples)
+
+
+def test_every_job_is_recorded():
+    assert {path.stem.rpartition("-")[0] for path in RECORDED} == {*JOBS}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (["jobs/o.py", "--results", "r.jsonl"], "--results"),
+        (["a.b:c", "--from", "3.5.9"], "--from"),
+        (["q.sql", "--progress", "p.jsonl"], "--progress"),
+        (["late-drops/window-still-open", "--sample", "a=b.csv"], "is no job"),
+        (["my/late.yaml", "--sample", "a=b.csv"], "is no job"),
+        (["a.b:c", "--sample", "a=nowhere.csv"], "No such file"),
+    ],
+)
+def test_options_of_a_job_and_of_a_case_exclude_each_other(given, what, capsys):
+    code, _, err = answer_of(capsys, "explain", *given)
+    assert code == 2
+    assert what in " ".join(err.split())
 
 
 def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
