@@ -46,8 +46,21 @@ CLASSES: Mapping[str, frozenset[str]] = {
 _VALUES: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "[1-9][0-9]{0,8}",
     "spark.sql.streaming.multipleWatermarkPolicy": "(?i:min|max)",
-    "spark.sql.streaming.statefulOperator.useStrictDistribution": "(?i:true|false)",
+    "spark.sql.streaming.stateStore.encodingFormat": "(?i:unsaferow|avro)",
     "spark.sql.streaming.stateStore.rocksdb.formatVersion": "[0-9]{1,9}",
+    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": "[12]",
+    **{
+        f"spark.sql.{switch}": "(?i:true|false)"
+        for switch in (
+            "dropDuplicates.deterministicKeyOrder.enabled",
+            "function.protobufExtensions.enabled",
+            "optimizer.pruneFiltersCanPruneStreamingSubplan",
+            "streaming.queryEvolution.enableSourceEvolution",
+            "streaming.stateStore.rowChecksum.enabled",
+            "streaming.statefulOperator.alwaysNullableOutput.enabled",
+            "streaming.statefulOperator.useStrictDistribution",
+        )
+    },
     **{
         f"spark.sql.streaming.{operator}.stateFormatVersion": "[1-9]"
         for operator in ("aggregation", "flatMapGroupsWithState", "join")
@@ -207,7 +220,10 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
     pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
 
-    lacking = partial(state.missing_files, files, partitions=partitions, written=partial(_state_ids, files))
+    keyed = {operator.number for operator in checkpoint.operators if operator.is_keyed}
+    lacking = partial(
+        state.missing_files, files, partitions=partitions, written=partial(_state_ids, files), keyed=keyed
+    )
     in_logs = (
         *_missing_in_logs(files, checkpoint, planned, committed),
         *(_missing_in_sink(sink) if sink is not None else ()),

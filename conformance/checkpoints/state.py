@@ -10,7 +10,7 @@ import json
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -86,6 +86,11 @@ class StateOperator:
         return sum(store.size for store in self.stores)
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether the key of its state has a column, as far as it has a schema; that of a limit is of the type void."""
+        return any(field.type not in ("void", "null") for schema in self.schemas for field in schema.key)
+
+    @property
     def schemas(self) -> tuple[StateSchema, ...]:
         return tuple(schema for store in self.stores for schema in store.schemas)
 
@@ -100,7 +105,11 @@ def operators(files: Files) -> tuple[StateOperator, ...]:
 
 
 def missing_files(
-    files: Files, version: int, partitions: int | None, written: Callable[[int], frozenset[str]]
+    files: Files,
+    version: int,
+    partitions: int | None,
+    written: Callable[[int], frozenset[str]],
+    keyed: Container[int] = (),
 ) -> Iterator[MissingFile]:
     """What Spark needs to load a version of the state and cannot read: of each store in each partition the first file that is missing,
     and those that are not whole; or the folder of an operator.
@@ -115,6 +124,7 @@ def missing_files(
             Folders of other partitions may remain from before a repartition.
         written: the unique ids that the commit log names for a version; none if its files have none. An attempt that was not committed
             leaves files with other ids.
+        keyed: the operators that have a key, as the schemas of their state tell.
     """
     if version == 0:
         return
@@ -136,7 +146,9 @@ def missing_files(
         for name, of_partition in sorted(stores.items()):
             kinds = {kind for versions in of_partition.values() for kind, _ in versions}
             snapshot, change = ("zip", "changelog") if kinds & {"zip", "changelog"} else ("snapshot", "delta")
-            for partition in range(partitions or max(all_partitions) + 1) if all_partitions - {0} else (0,):
+            for partition in (
+                range(partitions or max(all_partitions) + 1) if all_partitions - {0} or number in keyed else (0,)
+            ):
                 there = of_partition.get(partition, {})
                 base = max((at for kind, at in there if kind == snapshot and at <= version), default=0)
                 # RocksDB without changelogs writes a snapshot of each version.

@@ -146,6 +146,8 @@ def test_an_offset_log_behind_the_commit_log_is_damaged(tmp_path: Path) -> None:
     ("key", "value", "damaged", "effects"),
     [
         ("spark.sql.shuffle.partitions", "abc", True, []),
+        ("spark.sql.streaming.queryEvolution.enableSourceEvolution", "-1", True, []),
+        ("spark.sql.streaming.stateStore.encodingFormat", "evil.X", True, []),
         ("spark.sql.shuffle.partitions", "200", False, []),
         ("spark.sql.streaming.multipleWatermarkPolicy", "last", True, []),
         ("spark.sql.streaming.stateStore.providerClass", "evil.X", False, ["may be refused"]),

@@ -333,3 +333,14 @@ def test_a_zip_whose_entry_does_not_fit_its_checksum_is_damaged(tmp_path: Path) 
     assert missing(root) == []
     zipped.write_bytes(zipped.read_bytes().replace(b"[Version]", b"[version]"))
     assert missing(root) == ["state/0/0/4.zip"]
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+@pytest.mark.parametrize("name", ["session_window-hdfs", "outer_join-hdfs"])
+def test_a_partition_of_which_nothing_is_left_is_missing_where_the_state_has_a_key(
+    name: str, partition: int, tmp_path: Path
+) -> None:
+    root = written_by("3.5.9", name, tmp_path)
+    shutil.rmtree(root / f"state/0/{partition}")
+    assert missing(root)
+    assert {path.split("/")[2] for path in missing(root)} == {str(partition)}
