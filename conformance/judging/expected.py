@@ -32,7 +32,7 @@ class NotApplicable:
     spark: VersionRange
 
 
-MISSING_METHOD = ExpectedError(**{"class": ("AttributeError",)})
+MISSING_METHOD = ExpectedError.model_construct(classes=("AttributeError",))
 """What an ``unsupported`` entry without ``error`` expects: Python's error for a method that does not exist."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rich.text import Text
 
@@ -61,7 +62,8 @@ def lines(
     shown: list[Text] = []
     for detail in (_Detail(),) if verbose else _SHORTER:
         *about, verdict = _lines(answer, titles, detail)
-        shown = [row for line in (*about, *notes, verdict) for row in wrapped(line, width)]
+        rows = (row for line in (*about, *notes, verdict) for row in wrapped(line, width))
+        shown = [*islice(rows, None if verbose or detail is _SHORTER[-1] else MOST_ROWS + 1)]
         if len(shown) <= MOST_ROWS:
             break
     return shown
