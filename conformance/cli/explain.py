@@ -94,6 +94,7 @@ def explain(
     ),
     output_mode: job_options.OutputMode = None,
     watermark: job_options.Watermarks = None,
+    set_: job_options.Values = None,
     code: JobCode,
     engines: EngineOptions,
     settings: Settings,
@@ -130,6 +131,7 @@ def explain(
             arguments=given,
             output_mode=output_mode,
             watermarks=watermark or (),
+            values=set_ or (),
         )
         where = job_options.options_of_job(engines, settings, speed, code)
         files = job_options.SampleFiles.of(

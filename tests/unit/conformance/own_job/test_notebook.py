@@ -194,6 +194,7 @@ def test_a_value_is_for_a_notebook(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.py").write_text("x = 1")
-    done = CliRunner().invoke(app, ["check", *options, "--from", "3.5", "--to", "4.3"])
-    assert done.exit_code == 2
-    assert said in " ".join((done.output).replace("│", " ").split())
+    for command in (["check", *options, "--from", "3.5", "--to", "4.3"], ["explain", *options, "--spark", "4.3"]):
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 2
+        assert said in " ".join(done.output.replace("│", " ").split())
