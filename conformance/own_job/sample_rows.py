@@ -12,12 +12,12 @@ from conformance.core.data import Json
 from conformance.core.observation import DROPPED_ROWS, BatchSeen, Observation
 from conformance.core.values import show_ms
 from conformance.core.wording import counted
+from conformance.own_job.analyzed_plan import JobPlan
 from conformance.own_job.sample import FAR_AHEAD, FAR_AHEAD_COMES, Sample
 from conformance.own_job.verdict import JobVerdict
 from reports.results.status import Statement
 
 _YEAR = timedelta(days=365.2425)
-_WATERMARK = re.compile(r"EventTimeWatermark (\w+#\d+)")
 _SESSIONS = "sessionWindowStateStoreSaveExec"
 """The operator of session windows, which has no name of its own up to 3.5."""
 _BY_TIME = re.compile(r"precisetimestampconversion|session_window|TimeWindow|\bJoin ", re.IGNORECASE)
@@ -173,12 +173,4 @@ def _emitted(batches: Iterable[BatchSeen], *, digests: bool) -> int:
 
 def _null(plan: str) -> str:
     """The expression of the column of the first watermark, by an extended plan; else its name."""
-    marked = _WATERMARK.search(plan)
-    if marked is None:
-        return "it"
-    end, depth = plan.find(f" AS {marked[1]}"), 0
-    for at in range(end, -1, -1):
-        depth += (plan[at] in ")]") - (plan[at] in "([")
-        if depth < 0 or (depth == 0 and plan.startswith(", ", at)):
-            return re.sub(r"#\d+L?", "", plan[at + 1 : end].strip())
-    return marked[1].partition("#")[0]
+    return next((mark.expression for mark in JobPlan(plan).watermarks), "it")
