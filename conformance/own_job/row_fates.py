@@ -377,17 +377,18 @@ class _Made:
     kind: str
     groups: Mapping[int, tuple[object, ...]]
     """Number of a row → its time and its other keys, if the operator groups by sessions."""
+    session: int | None
+    """Which of the keys the session is; None if none is."""
 
     @classmethod
     def of(
         cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate], conf: Mapping[str, str]
     ) -> _Made:
-        sides, windows, marked = [], dict[int, Span](), []
+        sides, windows = [], dict[int, Span]()
         for side, input in zip(node.children, plan.inputs(node), strict=True):
             rows, numbers = reading.under(side, input)
             mark = next(iter(plan.marks(side)), None)
             sides.append((rows, numbers, mark))
-            marked.append(mark)
             for row, number in zip(rows.rows, numbers, strict=True):
                 for place in rows.windows:
                     span = rows.value(row, place)
@@ -420,7 +421,11 @@ class _Made:
         }
         if case.trigger != "default":
             written["trigger"] = case.trigger
-        return cls(case_from(written, "first-operator"), windows, node.name, dict(_groups(node, sides[0], base)))
+        keys = [without_numbers(key) for key in keys_of(node)] if node.name == "Aggregate" else []
+        session = next((at for at, key in enumerate(keys) if "session" in key), None)
+        others = [key for at, key in enumerate(keys) if at != session] if session is not None else []
+        groups = _groups(others, sides[0], base) if session is not None else ()
+        return cls(case_from(written, "first-operator"), windows, node.name, dict(groups), session)
 
     def judged(self, rows: Sequence[RowFate], prediction: Prediction) -> Iterator[RowFate]:
         known = dict(self._known(prediction))
@@ -451,8 +456,9 @@ class _Made:
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
                 at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
-                for row in batch.emitted if self.groups else ():
-                    (start, end), *keys, _ = row
+                for row in batch.emitted if self.session is not None else ():
+                    *keys, _ = row
+                    start, end = keys.pop(self.session or 0)
                     for number, (time, *others) in self.groups.items():
                         if (
                             known[number][0] == "in state"
@@ -461,7 +467,7 @@ class _Made:
                             and others == keys
                         ):
                             known[number] = "out", batch.id, None
-                for row in batch.emitted if not self.groups else ():
+                for row in batch.emitted if self.session is None else ():
                     parts = [row[at] for at in at_rows if row[at] is not None]
                     for part in parts:
                         for number in part if isinstance(part, tuple) else (part,):
@@ -481,12 +487,9 @@ class _Made:
         yield from known.items()
 
 
-def _groups(node: PlanNode, side: _Side, base: Sequence[RowFate]) -> Iterator[tuple[int, tuple[object, ...]]]:
+def _groups(keys: Iterable[str], side: _Side, base: Sequence[RowFate]) -> Iterator[tuple[int, tuple[object, ...]]]:
     rows, numbers, _ = side
-    names = [without_numbers(key) for key in keys_of(node)] if node.name == "Aggregate" else []
-    if not names or "session" not in names[0]:
-        return
-    places = [place for name in names[1:] if (place := rows.place(name)) is not None]
+    places = [place for name in keys if (place := rows.place(name)) is not None]
     for number, values in zip(numbers, rows.values(places), strict=True):
         yield number, (base[number].time_us, *values)
 
