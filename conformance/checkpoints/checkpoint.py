@@ -50,23 +50,13 @@ _VALUES: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.formatVersion": "[0-9]{1,9}",
     "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": "[12]",
     **{
-        f"spark.sql.{switch}": "(?i:true|false)"
-        for switch in (
-            "dropDuplicates.deterministicKeyOrder.enabled",
-            "function.protobufExtensions.enabled",
-            "optimizer.pruneFiltersCanPruneStreamingSubplan",
-            "streaming.queryEvolution.enableSourceEvolution",
-            "streaming.stateStore.rowChecksum.enabled",
-            "streaming.statefulOperator.alwaysNullableOutput.enabled",
-            "streaming.statefulOperator.useStrictDistribution",
-        )
-    },
-    **{
         f"spark.sql.streaming.{operator}.stateFormatVersion": "[1-9]"
         for operator in ("aggregation", "flatMapGroupsWithState", "join")
     },
 }
 """Pinned settings, and their values as patterns: Spark refuses others when it sets them in the session."""
+_SWITCHES = (".enabled", ".enableSourceEvolution", ".pruneFiltersCanPruneStreamingSubplan", ".useStrictDistribution")
+"""The ends of pinned settings that are true or false."""
 NEWEST_FORMAT = 2
 """The newest format of an entry of a log that we know: that of offsets since 4.2, and of commits since 4.0."""
 MOST_MISSING = 1_000
@@ -253,7 +243,7 @@ def _missing_in_logs(
     if checkpoint.has_entry_before:
         _offsets(files, planned[-2])  # Spark reads the two newest entries
     for key, value in checkpoint.settings.items():
-        if (known := _VALUES.get(key)) is not None and not re.fullmatch(known, value):
+        if not _is_accepted(key, value):
             path = PurePosixPath("offsets", str(planned[-1]))
             yield MissingFile(
                 path,
@@ -463,7 +453,12 @@ def pinned_settings(checkpoint: Checkpoint, trusted: Mapping[str, str]) -> dict[
     """The settings that a checkpoint pins, without values that Spark does not accept; see `copy_detached` for ``trusted`` and errors."""
     if checkpoint.planned is not None:
         _check_classes(PurePosixPath("offsets", str(checkpoint.planned.batch)), checkpoint.settings, trusted)
-    return {key: value for key, value in checkpoint.settings.items() if re.fullmatch(_VALUES.get(key, ".*"), value)}
+    return {key: value for key, value in checkpoint.settings.items() if _is_accepted(key, value)}
+
+
+def _is_accepted(key: str, value: str) -> bool:
+    known = "(?i:true|false)" if key.endswith(_SWITCHES) else _VALUES.get(key, "(?s:.*)")
+    return re.fullmatch(known, value) is not None
 
 
 def _check_classes(path: PurePosixPath, settings: Mapping[str, str], trusted: Mapping[str, str]) -> None:

@@ -132,12 +132,12 @@ def resume(
     )
     sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True, missing=missing)
     target, notes = engine_options.one_target(to, "--to")
-    checkpoint = read(files := open_files(where))  # refuses a folder that is no checkpoint before an engine starts
+    given = resumption.GivenCheckpoint.at(where)  # refuses a folder that is no checkpoint before an engine starts
     with ExitStack() as stack:
         asked = queries(named, target, where_to_run, sample_files, stack, notes, silent=True)
         job, samples = one_query(asked, query)
         job_options.print_samples(samples, errors_console(asked.notes))
-        resumed = resumption.resume(files, checkpoint, job, samples, target, asked.where, NoAnswers())
+        resumed = resumption.resume(given, job, samples, target, asked.where, NoAnswers())
     lines = job_options.statement_lines(resumption.statements(resumed))
     print_answer(lines, resumption.record(resumed), as_json=as_json)
     raise typer.Exit(resumed.exit_code)

@@ -76,8 +76,7 @@ class GivenCheckpoint:
 
 
 def resume(
-    files: Files,
-    checkpoint: Checkpoint,
+    given: GivenCheckpoint,
     job: OwnQuery,
     samples: Sequence[Sample],
     target: Target,
@@ -93,6 +92,7 @@ def resume(
         WrongUsage: the query does not read as many streams as it has sources.
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_cell`.
     """
+    files, checkpoint = given.files, given.checkpoint
     streams = job.only or [sample.stream for sample in samples]
     if len(checkpoint.sources) != len(streams):
         raise WrongUsage(

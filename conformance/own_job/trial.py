@@ -200,9 +200,8 @@ class Trial:
         known, own = self.known(verdict), None
         if self.checkpoint is not None and verdict.answer != "fails":
             silent_streams = [replace(sample, rows=()) for sample in samples]
-            given = self.checkpoint.files, self.checkpoint.checkpoint
             with self.listener.progress(many_rows=False) as progress:
-                own = resume(*given, query, silent_streams, self.after, self.where, progress)
+                own = resume(self.checkpoint, query, silent_streams, self.after, self.where, progress)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), known, self.accept_lost, own)
 
     def _case(

@@ -23,7 +23,7 @@ from conformance.core.data import Json
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.own_job.jvm_method import function_or_method
-from conformance.own_job.resumption import Resumption, resume
+from conformance.own_job.resumption import GivenCheckpoint, Resumption, resume
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from harness.runtimes.options import RuntimeOptions
@@ -309,8 +309,7 @@ class Engines:
             Sample(f"s{number}", parse_schema(case.schema), tuple(rows), None) for number, rows in enumerate(case.added)
         ]
         job = function_or_method(f"golden_queries:{case.query}", case.mode, use.runtime.jars)
-        files = open_files(str(root / case.golden))
-        return resume(files, read(files), job, samples, target, use, NoAnswers())
+        return resume(GivenCheckpoint.at(str(root / case.golden)), job, samples, target, use, NoAnswers())
 
 
 @pytest.fixture(scope="module")

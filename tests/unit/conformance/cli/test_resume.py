@@ -60,7 +60,7 @@ def resumed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Json, list[str]]]:
     """What `call` says of each query that is resumed, and the streams that it reads; each resumes."""
     calls: list[tuple[Json, list[str]]] = []
 
-    def resume(files: object, checkpoint: object, job: OwnQuery, samples: Sequence[Sample], *_: object) -> Resumption:
+    def resume(given: object, job: OwnQuery, samples: Sequence[Sample], *_: object) -> Resumption:
         calls.append((job.called, [*(job.only or (sample.stream for sample in samples))]))
         seen = Observation.of("case", (), [RAN])
         return Resumption(CHECKPOINT, TARGET, seen, resumed_at(1, seen), ())
