@@ -344,7 +344,8 @@ def known_pair(
     upgrades: UpgradeMatrix | None = None,
 ) -> KnownPair:
     """Compare two versions, named as for ``find``; the arguments are those of `gate`, which raises the same."""
-    results.check_with(cases)
+    if upgrades is None:  # else a report has checked them
+        results.check_with(cases)
     matrix = matrix or Matrix.of(results)
     pair = find_both(results, before, after)
     compared = changes(matrix, *pair)
