@@ -120,6 +120,13 @@ def test_gate_your_upgrade(tmp_path: Path) -> None:
     assert "strength: observed" in (tmp_path / "my" / "cases" / "late-order.yaml").read_text()
 
 
+def test_the_readme_shows_what_the_page_of_an_own_job_does() -> None:
+    """An engine carries out the command of that page, and its output is compared."""
+    (shown,) = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (ROOT / "docs" / "your-own-job.md").read_text(encoding="utf-8")
+    assert shown.replace(" \\\n   ", "") in page
+
+
 def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """It needs only what comes with the suite, so its output can be compared whatever Spark there is."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
