@@ -24,7 +24,7 @@ from reports.analysis.report import Report
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.html.addresses import SourceLink, pair_name
 from reports.html.ribbon import CellSign
-from reports.html.texts import TimeNotation, cut
+from reports.html.texts import SHOWN_TIME, TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
 from reports.results.records import TargetRecord
@@ -151,8 +151,10 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
     """Return both values of a divergence; their instants as the case writes them."""
-    notation = TimeNotation.of(case)
-    a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
+    shown = [_INSTANT.sub(_instant, value) for value in where.values]
+    if any(map(SHOWN_TIME.search, shown)):  # most are counts, and the notation takes a look at every row of the case
+        shown = [*map(TimeNotation.of(case).text, shown)]
+    a, b = (cut(text, _SHOWN) for text in shown)
     return a, b
 
 

@@ -104,7 +104,7 @@ def duration(milliseconds: int) -> str:
 
 
 _WRITTEN = re.compile(r"\d\d?:\d\d|\d{4}-\d\d-\d\d")
-_SHOWN = re.compile(r"(?<![\w:.+-])(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?!\w|:\d)")
+SHOWN_TIME = re.compile(r"(?<![\w:.+-])(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?!\w|:\d)")
 _NOT_ROWS = ("name", "watermark", "event_time", "progress", "change")
 _TIMESTAMP = DataType("timestamp")
 _SECOND = 1_000_000
@@ -136,7 +136,7 @@ class TimeNotation:
 
         No value of a case in seconds looks like a time of day, so whatever does is a time that the report wrote.
         """
-        return _SHOWN.sub(self._instant, text) if self.in_seconds else text
+        return SHOWN_TIME.sub(self._instant, text) if self.in_seconds else text
 
     def table(self, table: StepTable | None) -> StepTable | None:
         if table is None or not self.in_seconds:
