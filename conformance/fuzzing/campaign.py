@@ -303,12 +303,8 @@ class FuzzPlan:
     @property
     def command(self) -> str:
         options = self.options
-        words = [
-            "conformance",
-            "maintain",
-            "fuzz",
-            *(word for version in options.spark for word in ("--spark", version)),
-        ]
+        words = ["conformance", "maintain", "fuzz"]
+        words += [word for version in options.spark for word in ("--spark", version)]
         words += ["--model"] * options.model
         words += [word for store in options.state_stores for word in ("--state-store", store)]
         words += [word for family in options.families for word in ("--family", family)]
