@@ -134,6 +134,7 @@ _CONDITIONS: Mapping[str, Condition] = {
         and (checkpoint.settings.get("spark.sql.streaming.statefulOperator.useStrictDistribution") == "true") is wanted
     ),
     "offset_gap": lambda checkpoint, wanted: checkpoint.has_gap is wanted,
+    "entry_unfit": lambda checkpoint, wanted: checkpoint.unfit is wanted,
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: (
         (None in [operator.format for operator in checkpoint.operators]) is wanted

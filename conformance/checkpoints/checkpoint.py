@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from conformance.checkpoints import state
-from conformance.checkpoints.files import DamagedCheckpoint, Files, MissingFile, NoSuchCheckpoint, fault
+from conformance.checkpoints.files import DamagedCheckpoint, Files, MissingFile, NoSuchCheckpoint, fault, is_whole
 from conformance.checkpoints.state import StateOperator
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
@@ -146,6 +146,8 @@ class Checkpoint:
     """Whether the offset log has an entry of the micro-batch before the newest one."""
     has_gap: bool = False
     """Whether the offset log has no entry of the micro-batch before the newest one."""
+    unfit: bool = False
+    """Whether an entry that Spark reads of the offset or commit log does not fit the checksum beside it."""
     unchecked: int = 0
     """How many files of the state have content that is not checked: they are large, or no checksums are beside them."""
 
@@ -192,6 +194,8 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
             "this is not the checkpoint of a streaming query: it has neither a file `metadata` nor a folder `offsets`; "
             "pass the folder that the query has as checkpointLocation",
         )
+    newest = {"offsets": planned[-2:], "commits": committed[-1:]}
+    read_by_spark = {PurePosixPath(log, str(batch)) for log, batches in newest.items() for batch in batches}
     checkpoint = Checkpoint(
         files.where,
         _query_id(files),
@@ -201,6 +205,7 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
         sum(files.sizes.values()),
         has_entry_before=len(planned) > 1 and planned[-1] - 1 == planned[-2],
         has_gap=bool(planned) and planned[-1] > 0 and planned[-1] - 1 not in planned,
+        unfit=not all(is_whole(files, path, size) for path, size in files.sizes.items() if path in read_by_spark),
         unchecked=state.unchecked(files),
     )
     if not checkpoint.operators and _kept_state(files, checkpoint, planned):

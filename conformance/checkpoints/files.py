@@ -152,12 +152,12 @@ def fault(files: Files, path: PurePosixPath, needed_by: str, size: int | None = 
     there = files.sizes.get(path)
     if there is None:
         yield MissingFile(path, needed_by)
-    elif size not in (None, there) or (size is None and not there) or not _is_whole(files, path, there):
+    elif size not in (None, there) or (size is None and not there) or not is_whole(files, path, there):
         wanted = f", not {size:,}" if size not in (None, there) else ""
         yield MissingFile(path, needed_by, f"it is cut off or damaged: it has {there:,} bytes{wanted}")
 
 
-def _is_whole(files: Files, path: PurePosixPath, size: int) -> bool:
+def is_whole(files: Files, path: PurePosixPath, size: int) -> bool:
     """Tell whether a file fits the checksum files beside it.
 
     Spark's ``4.delta.crc`` (4.1 and newer) has its size. Hadoop's ``.4.delta.crc``, on a local file system, has a header with the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -211,3 +212,13 @@ def test_how_long_ago_it_ran(tmp_path: Path) -> None:
     now = datetime.fromtimestamp(1_700_000_000 + 7300, UTC)
     shown = [line.plain for line in lines(opened(small(tmp_path)), now)]
     assert "  micro-batch     0, committed; planned 2023-11-14 22:13:20 UTC, 2 hours ago" in shown
+
+
+def test_an_entry_of_a_log_that_does_not_fit_the_checksum_beside_it_may_be_refused(tmp_path: Path) -> None:
+    root = small(tmp_path)
+    content = (root / "offsets/0").read_bytes()
+    checksums = root / "offsets/.0.crc"
+    checksums.write_bytes(b"crc\0" + (512).to_bytes(4, "big") + zlib.crc32(content).to_bytes(4, "big"))
+    assert [change.effect for change in awaiting(opened(root), V("4.3.0"))] == []
+    (root / "offsets/0").write_bytes(content.replace(b":0}", b":1}"))
+    assert [change.effect for change in awaiting(opened(root), V("4.3.0"))] == ["may be refused"]
