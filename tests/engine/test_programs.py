@@ -137,6 +137,56 @@ dbutils.fs.put("/mnt/mine/note.txt", dbutils.secrets.get("kafka", "key"))
 build(spark, orders, clicks).writeStream.option("checkpointLocation", "/mnt/mine/checkpoint").toTable("sums")
 """
 
+OF_GLUE = """
+import sys
+from awsglue.context import GlueContext
+from awsglue.job import Job
+from awsglue.utils import getResolvedOptions
+from pyspark.conf import SparkConf
+from pyspark.context import SparkContext
+from pyspark.sql import functions as F
+from functions import build
+
+args = getResolvedOptions(sys.argv, ["JOB_NAME", "into"])
+context = GlueContext(SparkContext(conf=SparkConf().set("spark.sql.shuffle.partitions", "64")))
+job = Job(context)
+job.init(args["JOB_NAME"], args)
+schema = "order_time TIMESTAMP, who STRING, amount BIGINT"
+of_orders = {"streamARN": "arn:aws:kinesis:us-east-1:1:stream/orders", "classification": "json", "schema": schema}
+orders = context.create_data_frame.from_options(connection_type="kinesis", connection_options=of_orders)
+records = context.create_data_frame.from_options("kafka", {"connectionName": "hub", "topicName": "clicks"})
+parsed = F.from_json(F.col("value").cast("string"), "click_time TIMESTAMP, who STRING, page STRING")
+clicks = records.select(parsed.alias("click")).select("click.*")
+
+
+def batch(frame, number):
+    frame.write.parquet(args["into"])
+
+
+of_batches = {"windowSize": "100 seconds", "checkpointLocation": args["into"] + "/checkpoint"}
+context.forEachBatch(frame=build(context.spark_session, orders, clicks), batch_function=batch, options=of_batches)
+job.commit()
+"""
+
+
+@full_run_only
+def test_a_script_of_glue_gets_the_verdict_of_the_function(tmp_path: Path) -> None:
+    files = {"same.py": FUNCTION, "functions.py": FUNCTION, "glue.py": OF_GLUE}
+    for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    lacking = _check(tmp_path, "glue.py", *SAMPLES, "--", "--JOB_NAME", "daily")
+    assert lacking.returncode == 2
+    assert "end the command with -- --into VALUE; it is asked for at glue.py:11" in " ".join(lacking.stderr.split())
+    function = json.loads(_check(tmp_path, "same:build", *SAMPLES).stdout)
+    script = _check(
+        tmp_path, "glue.py", *SAMPLES, "-o", "of-glue", "--", "--JOB_NAME", "daily", "--into", str(tmp_path / "s3")
+    )
+    verdict = _verdict(json.loads(script.stdout))
+    of_the_sink = "the function of foreachBatch at glue.py:28 is not called"
+    verdict["notTried"] = [what for what in verdict["notTried"] if not what.startswith(of_the_sink)]
+    assert verdict == _verdict(function), script.stderr
+    assert not (tmp_path / "s3").exists()
+
 
 @full_run_only
 def test_a_notebook_exported_or_of_jupyter_gets_the_verdict_of_the_function(tmp_path: Path) -> None:
