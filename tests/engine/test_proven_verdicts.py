@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from harness.targets.targets import Targets
 from tests.engine.typed import conformance, contents
 from tests.support.effort import full_run_only
+from tools.checkpoints import write_checkpoints
 
 JOBS = '''
 from pyspark.sql import functions as F
@@ -26,6 +28,13 @@ def revenue(spark, orders):
 def reads_another_stream(spark, orders):
     rate = spark.readStream.format("rate").load()
     return rate.withWatermark("timestamp", "10 minutes").groupBy(F.window("timestamp", "10 minutes")).count()
+
+
+def joined(spark, clicks, orders):
+    """That of ``tools.checkpoint_queries``."""
+    orders = orders.withWatermark("orders_time", "20 minutes")
+    near = "clicks_id = orders_id AND orders_time BETWEEN clicks_time AND clicks_time + INTERVAL 5 MINUTES"
+    return clicks.withWatermark("clicks_time", "10 minutes").join(orders, F.expr(near), "leftOuter")
 
 
 def starts_itself(spark, orders):
@@ -93,3 +102,26 @@ def test_a_job_that_starts_its_query_touches_nothing(check, tmp_path: Path) -> N
         "starts a query itself" in failure["why"] and "jobs.py:" in failure["why"] for failure in found["failures"]
     )
     assert contents(tmp_path / "mine") == before
+
+
+@full_run_only
+def test_a_checkpoint_of_the_users_own_is_resumed_with_what_it_pins(check, tmp_path: Path) -> None:
+    write_checkpoints(Targets.load().select(["3.5.9"])[0], ["outer_join-rocksdb"], tmp_path)
+    options = ["--from", "3.5", "--to", "4.3", "--code", ".", "--no-silent-streams", "--no-repeat-rows", "--json"]
+    for stream in ("clicks", "orders"):
+        rows = "".join(f"a,2024-01-01 1{hour}:00:00\n" for hour in range(5))
+        (tmp_path / f"{stream}.csv").write_text(f"{stream}_id,{stream}_time\n{rows}")
+        options += [
+            "--sample",
+            f"{stream}={stream}.csv",
+            "--schema",
+            f"{stream}={stream}_id STRING, {stream}_time TIMESTAMP",
+        ]
+    done = conformance(tmp_path, "check", "jobs:joined", *options, "--checkpoint", "outer_join-rocksdb/checkpoint")
+    assert done.stdout, done.stderr
+    found = json.loads(done.stdout)
+    helps = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+    assert (done.returncode, found["answer"], found["checkpoint"]["outcome"]) == (1, "refused", "refused")
+    assert found["checkpoint"]["tried"] == [{"setting": helps, "outcome": "resumed", "proven": True}]
+    assert "RocksDB" in found["features"]
+    assert f"Start it on 4.3.0 with {helps}: tried, " in found["summary"]
