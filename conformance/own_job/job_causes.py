@@ -21,6 +21,8 @@ _FEW = 3
 """How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
 _HALF_HOUR_MS = 1_800_000
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
+_ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
+"""A pattern of times as Spark shows it among the arguments of a function, without quotes."""
 _SLIPS = (
     (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
     ("YYYY", "YYYY is the year of the week", "yyyy for the year"),
@@ -51,7 +53,7 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
     if (refused := job.seen.error) is not None and (unparsed := _unparsed(refused, job.plan)):
         return (unparsed,)
-    if cause := _units(job) or _nulls(job) or _future_row(job):
+    if cause := _units(job) or _nulls(job) or _other_time(job) or _future_row(job):
         return (cause,)
     never = tuple(_never_removed(job))
     waits = None if never else _waits(job)
@@ -108,6 +110,19 @@ def _nulls(job: Explained) -> Cause | None:
     if slip := _slip(made):
         return Cause.of("event-time-not-parsed", *evidence, why=slip[0], mending=slip[1])
     return Cause.of("null-event-time", *evidence)
+
+
+def _other_time(job: Explained) -> Cause | None:
+    """A pattern that gives each row an event time, but not the time that is meant: 01:05 for 13:05."""
+    for mark in job.plan.watermarks:
+        for slip in filter(None, map(_slip, _ARGUMENT.findall(mark.expression))):
+            evidence = [f"the event time is {shortened(mark.expression, 90)}"]
+            if late := job.fates.of("late"):
+                worst = max(late, key=lambda row: row.late_by_ms or 0)
+                by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
+                evidence.append(f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}")
+            return Cause.of("other-event-time", *evidence, why=slip[0], mending=slip[1])
+    return None
 
 
 def _future_row(job: Explained) -> Cause | None:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,9 +12,9 @@ from conformance.core.observation import Observation
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, keys_of
 from conformance.own_job.explained_job import explain_query
-from conformance.own_job.job_causes import _slip
+from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
-from conformance.own_job.row_fates import aligned
+from conformance.own_job.row_fates import RowFate, aligned
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun
@@ -151,3 +152,23 @@ def test_a_plan_tells_its_watermarks_and_first_operator():
     assert plan.first is not None
     assert keys_of(plan.first) == ("who#1", "window#9-T600000ms")
     assert [str(place) for place in plan.inputs(plan.first)] == ["Aggregate 0 0"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "cause"),
+    [
+        ("cast(date_format(placed, yyyy-MM-dd'T'hh:mm, Some(UTC)) as timestamp)", "HH for the hour from 0 to 23"),
+        ("to_timestamp(text, dd/mm/yyyy, TimestampType, Some(UTC), true)", "MM for the month"),
+        ("to_timestamp(text, yyyy-MM-dd HH:mm:ss, TimestampType, Some(UTC), true)", None),
+        ("to_timestamp(concat(yummy, ddmm), yyyy-MM-dd hh:mm a)", None),
+    ],
+)
+def test_a_pattern_that_gives_another_time_is_the_cause_of_late_rows(expression, cause):
+    late = (RowFate("a", 3, "13:05, d", "late", late_by_ms=40_920_000),)
+    job = SimpleNamespace(
+        plan=SimpleNamespace(watermarks=[SimpleNamespace(expression=expression)]),
+        fates=SimpleNamespace(of={"late": late}.get),
+    )
+    named = _other_time(job)
+    assert (named and named.mending) == cause
+    assert named is None or named.evidence[1] == "1 row late, such as a (13:05, d), by 11 h 22 min"
