@@ -20,6 +20,7 @@ _LANGUAGES = {".py": "python", ".sql": "sql"}
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:#|--) Databricks notebook source\s*$")
 _MAGIC = re.compile(r"\s*%{1,2}(?P<name>[\w-]+)[ \t]*(?P<rest>.*)")
 _IN_PYTHON = re.compile(r"(?P<indent>\s*)(?P<magic>!|%{1,2}[\w-]+|\?)|\s*[\w.]+\?+\s*$")
+_TIME = re.compile(r"(\s*)%time\s+(\S.*)")
 _PYTHON = ("python", "python3", "py", "pyspark", "ipython", "time", "timeit", "capture")
 _SQL = ("sql", "sparksql")
 _TEXT = ("md", "md-sandbox", "markdown", "html")
@@ -35,18 +36,18 @@ _REMEDY = {
     "extra_jars": "give them with --jar FILE",
     "configure": "give the settings of Spark with --conf KEY=VALUE",
 }
-_CHILD = re.compile(r"\bnotebook\.run\(\s*(?:path\s*=\s*)?(['\"])(?P<path>[^'\"\n]+)\1")
+_RUN = re.compile(r"""(["'])(?P<quoted>[^"'\n]+)\1|(?P<path>\S+)""")
 _MOST_BYTES = 100_000_000
 
 
 def is_notebook(text: str) -> bool:
     """Whether this names a notebook, by how the name ends or by the first line of the file."""
     path = Path(text)
-    if path.suffix in NOTEBOOKS:
-        return True
+    if path.suffix not in _COMMENT:
+        return path.suffix in NOTEBOOKS
     try:
         with path.open("rb") as file:
-            return path.suffix in _COMMENT and _FIRST_LINE.match(file.readline(200)) is not None
+            return _FIRST_LINE.match(file.readline(200)) is not None
     except OSError:
         return False
 
@@ -74,8 +75,9 @@ class Notebook:
         """Read a notebook with those that it runs; ``name``: its path for messages. Raises WrongUsage, with cell and line."""
         reader = _Reader()
         cells = {name: tuple(reader.cells(file, name))}
-        for path, (child, called) in reader.children.items():
-            cells[path] = tuple(reader.cells(child, called))
+        while unread := reader.children.keys() - cells.keys():
+            for path in sorted(unread):
+                cells[path] = tuple(reader.cells(*reader.children[path]))
         return cls(cells, tuple(dict.fromkeys(reader.notes)))
 
 
@@ -102,9 +104,10 @@ class _Reader:
         called, language = magic["name"].lower() if magic else "", cell.language
         at = f"{place}, line {cell.line + first}"
         if magic and called in _CELL_OF:
-            # What follows in the line of %sql is a statement, in that of %%sql an option such as -o.
-            rest = magic["rest"] if called in _SQL and not magic["rest"].startswith("-") else ""
-            lines[: first + 1] = [*[""] * first, rest]
+            # What follows in the line of %sql or %time is a statement, in that of %%sql an option such as -o.
+            of_line = called in _SQL or (called in _PYTHON and "%%" not in magic[0])
+            lines[first] = magic["rest"] if of_line and not magic["rest"].startswith("-") else ""
+            lines[:first] = [""] * first
             language = "python" if called in _PYTHON else "sql" if called in _SQL else called
         elif magic and language != "python":
             raise WrongUsage(f"{at}: %{magic['name']} is not known in a cell of {language}")
@@ -131,13 +134,15 @@ class _Reader:
         self.notes.append(f"{at}: {'%' if magic[0].isalnum() else ''}{magic} is skipped{remedy}")
 
     def _run(self, rest: str, file: Path, name: str, at: str) -> Iterator[str]:
-        path, _, more = rest.strip().partition(" ")
-        if more.strip() and not more.strip().startswith("#"):
+        named = _RUN.match(rest.strip())
+        if named is None:
+            raise WrongUsage(f"{at}: %run names no notebook: write its path behind it")
+        path, more = named["quoted"] or named["path"], rest.strip()[named.end() :].strip()
+        if more and not more.startswith("#"):
             raise WrongUsage(
                 f"{at}: what follows %run {path} is not passed on: give it with --set NAME=VALUE, and omit it here"
             )
-        child, called = _child(path.strip("\"'"), file, name, f"{at}: %run {path}")
-        yield from self.cells(child, called)
+        yield from self.cells(*_child(path, file, name, f"{at}: %run {path}"))
 
     def _python(self, lines: Sequence[str], place: str, line: int) -> str:
         """The text of a cell without magics; empty if nothing is left of it."""
@@ -145,15 +150,16 @@ class _Reader:
         if not _parses(text):
             kept = list(lines)
             for at, written in enumerate(lines):
-                if found := _IN_PYTHON.match(written):
-                    self._skipped(f"{place}, line {line + at}", (found["magic"] or "?").lstrip("%"))
-                    kept[at] = f"{found['indent'] or ''}pass"
+                if timed := _TIME.match(written):
+                    kept[at] = timed[1] + timed[2]
+                elif magic := _IN_PYTHON.match(written):
+                    self._skipped(f"{place}, line {line + at}", (magic["magic"] or "?").lstrip("%"))
+                    kept[at] = f"{magic['indent'] or ''}pass"
             text = "\n".join(kept)
         return text if text.strip() else ""
 
     def _find_children(self, text: str, file: Path, name: str, at: str) -> None:
-        for found in _CHILD.finditer(text):
-            path = found["path"]
+        for path in _paths_run(text):
             if path not in self.children:
                 self.children[path] = _child(path, file, name, f"{at}: notebook.run of {path}")
 
@@ -167,6 +173,15 @@ def _child(path: str, file: Path, name: str, what: str) -> tuple[Path, str]:
     raise WrongUsage(
         f"{what}: there is no such notebook beside {file.name}: put it there, and write its path as ./{Path(path).name}"
     )
+
+
+def _paths_run(text: str) -> Iterator[str]:
+    """Yield the paths that calls of ``notebook.run`` have as a text."""
+    for call in ast.walk(ast.parse(text)) if _parses(text) else ():
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("notebook.run"):
+            for path in (*call.args[:1], *(named.value for named in call.keywords if named.arg == "path")):
+                if isinstance(path, ast.Constant) and isinstance(path.value, str):
+                    yield path.value
 
 
 def _written(place: str, line: int, kind: str, text: str) -> str:

@@ -94,6 +94,32 @@ def test_the_cells_of_a_notebook_of_jupyter_have_lines_of_their_own(tmp_path: Pa
     )
 
 
+def test_notebooks_that_others_run_are_read_and_comments_run_none(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text('dbutils.notebook.run(path="./last", timeout_seconds=0)')
+    (tmp_path / "last.py").write_text("x = 1")
+    (tmp_path / "with space.py").write_text("y = 1")
+    text = FIRST + NEXT.join(
+        ["dbutils.notebook.run('./child', 0)  # dbutils.notebook.run('./gone', 0)", '# MAGIC %run "./with space"']
+    )
+    notebook = read(tmp_path, text)
+    assert [*notebook.cells] == ["job.py", "./child", "./last"]
+    assert notebook.cells["job.py"][1] == "# with space.py, cell 1, line 1, Python\ny = 1"
+
+
+def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> None:
+    text = jupyter(
+        "%time a = 1\nb = 2", "c = 3\nif c:\n  %time d = 4", "%python e = 5", "%%time\nf = 6", "%timeit -n 2 g()"
+    )
+    notebook = read(tmp_path, text, "job.ipynb")
+    assert [cell.partition("\n")[2] for cell in notebook.cells["job.ipynb"]] == [
+        "a = 1\nb = 2",
+        "c = 3\nif c:\n  d = 4",
+        "e = 5",
+        "f = 6",
+    ]
+    assert notebook.notes == ()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -120,6 +146,7 @@ def test_the_cells_of_a_notebook_of_jupyter_have_lines_of_their_own(tmp_path: Pa
             FIRST + '# MAGIC %run ./other $a="1"',
             "job.py, cell 1, line 2: what follows %run ./other is not passed on",
         ),
+        ("job.py", FIRST + "# MAGIC %run", "job.py, cell 1, line 2: %run names no notebook"),
         ("job.py", FIRST + "# MAGIC %run ./job", "job.py: it runs itself by %run, so it never ends"),
         ("job.py", FIRST + "dbutils.notebook.run('absent', 1)", "notebook.run of absent: there is no such notebook"),
         (
