@@ -22,7 +22,16 @@ from urllib.parse import unquote
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from conformance.checkpoints import state
-from conformance.checkpoints.files import DamagedCheckpoint, Files, MissingFile, NoSuchCheckpoint, fault, is_whole
+from conformance.checkpoints.files import (
+    MOST_BYTES,
+    MOST_UNPACKED,
+    DamagedCheckpoint,
+    Files,
+    MissingFile,
+    NoSuchCheckpoint,
+    fault,
+    is_whole,
+)
 from conformance.checkpoints.state import StateOperator
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
@@ -30,8 +39,6 @@ from conformance.core.versions import SparkVersion, VersionRange, releases
 MOST_SOURCES = 10_000
 _UUID = re.compile("[0-9a-fA-F]{1,16}(-[0-9a-fA-F]{1,16}){4}")
 """What Java reads as the id of a query."""
-MOST_UNPACKED = 256 * 1024**2
-"""In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 _CODECS = {"lz4": "LZ4", "lzf": "LZF", "snappy": "Snappy", "zstd": "ZStd"}
 CLASSES: Mapping[str, frozenset[str]] = {
@@ -294,8 +301,11 @@ def _missing_in_log(files: Files, log: PurePosixPath, upto: int, needed_by: str)
         yield MissingFile(log / f"{lacking}{'' if (lacking + 1) % interval else '.compact'}", needed_by)
     for path in (path for number, path in entries.items() if number in needed):
         yield from (faults := [*fault(files, path, needed_by)])
-        for line in _lines(files, path, least=1)[1] if not faults else ():
-            _json(path, line)
+        if (
+            not faults and files.sizes[path] <= MOST_BYTES
+        ):  # a source that has read many files has a large compacted entry
+            for line in _lines(files, path, least=1)[1]:
+                _json(path, line)
 
 
 def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:
@@ -374,12 +384,13 @@ def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str
 
 
 def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
-    try:
+    metadata = None
+    with suppress(ValueError, RecursionError):
         metadata = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DamagedCheckpoint(path, "a line that should be JSON is none: the entry is incomplete") from None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("conf", {}), dict):
-        raise DamagedCheckpoint(path, "the second line is not the metadata of a micro-batch")
+        raise DamagedCheckpoint(
+            path, "a line is not the JSON object that Spark writes: the entry is damaged or incomplete"
+        )
     return metadata
 
 

@@ -19,6 +19,8 @@ from conformance.core.wording import redact
 MOST_BYTES = 64 * 1024 * 1024
 """No log entry, schema or metadata file is larger; state files are not read."""
 
+MOST_UNPACKED = 256 * 1024**2
+"""In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
 MOST_CHECKED = 1024 * 1024
 """In bytes. The content of a larger file is not compared with its checksums, only its size with their number."""
 

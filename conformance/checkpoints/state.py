@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
-from conformance.checkpoints.files import MOST_BYTES, MOST_CHECKED, DamagedCheckpoint, Files, MissingFile, fault
+from conformance.checkpoints.files import MOST_CHECKED, MOST_UNPACKED, DamagedCheckpoint, Files, MissingFile, fault
 
 NEWEST_SCHEMA = 3
 """The newest format of a schema file that we know."""
@@ -177,7 +177,7 @@ def unchecked(files: Files) -> int:
 def _missing_of_zip(files: Files, path: PurePosixPath, needed_by: str) -> Iterator[MissingFile]:
     try:
         with ZipFile(BytesIO(files.read(path))) as zipped:
-            if zipped.getinfo("metadata").file_size > MOST_BYTES:
+            if sum(entry.file_size for entry in zipped.infolist()) > MOST_UNPACKED:
                 raise ValueError("it is too long")
             if zipped.testzip() is not None:
                 raise BadZipFile("an entry does not fit its checksum")

@@ -70,7 +70,8 @@ def gate(
         runtimes[text].answered_by or runtimes[text].spark if text in runtimes else text for text in (from_, to)
     )
     if runtimes and before == after:
-        raise WrongUsage(f"{from_} and {to} both contain Apache Spark {before}: there is nothing to compare")
+        verb = "are both answered by" if any(one.answered_by for one in runtimes.values()) else "both contain"
+        raise WrongUsage(f"{from_} and {to} {verb} Apache Spark {before}: there is nothing to compare")
     by_strength = fail_on in ("documented", "guaranteed")
     baseline_read = Results.read(baseline) if baseline is not None else None
     known = published_pair(before, after) if not (results or cases or used or baseline_read) else None

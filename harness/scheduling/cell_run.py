@@ -156,7 +156,8 @@ class EngineSlot:
     @property
     def settings(self) -> tuple[str, ...]:
         """The settings that its engine itself brings."""
-        return self._engine.identity.settings if self._engine is not None else ()
+        engine = self._engine  # another thread may end it
+        return engine.identity.settings if engine is not None else ()
 
     def step_done(self) -> None:
         self._listener.step_done()

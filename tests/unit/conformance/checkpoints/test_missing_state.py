@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zlib
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
+from conformance.checkpoints import state
 from conformance.checkpoints.checkpoint import Checkpoint, read
-from conformance.checkpoints.files import DamagedCheckpoint, Folder, NoSuchCheckpoint
+from conformance.checkpoints.files import MOST_BYTES, DamagedCheckpoint, Folder, NoSuchCheckpoint
 from tests.support.checkpoints import QUERY_ID, releases_with, small, write, written_by
 from tests.support.commands import answer_of
 
@@ -201,6 +203,14 @@ def test_a_zip_that_cannot_be_unpacked_is_named(damage: bytes, tmp_path: Path) -
     assert {*missing(root)} == {"state/0/0/4.zip"}
 
 
+def test_a_zip_without_end_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = written_by("4.3.0", ROCKSDB[0], tmp_path)
+    monkeypatch.setattr(state, "MOST_UNPACKED", 2**20)
+    with ZipFile(root / "state/0/0/4.zip", "a", ZIP_DEFLATED) as archive:
+        archive.writestr("000001.log", bytes(2**20))
+    assert {*missing(root)} == {"state/0/0/4.zip"}
+
+
 def test_a_file_is_compared_with_the_checksums_beside_it(tmp_path: Path) -> None:
     root = written_by("4.3.0", NAMES[0], tmp_path)
     delta, content = root / "state/0/0/2.delta", b"some state" * 100
@@ -269,6 +279,12 @@ def test_the_log_of_a_source_of_files_has_every_entry_from_the_newest_compacted_
     assert missing(write(root, _log(entries))) == lacks
     (root / "commits/0").unlink()
     assert missing(root) == lacks
+
+
+def test_the_log_of_a_source_that_has_read_many_files_is_not_refused_for_its_size(tmp_path: Path) -> None:
+    root = small(tmp_path)
+    os.truncate(root / "sources/0/0", MOST_BYTES + 1)
+    assert missing(root) == []
 
 
 def test_an_entry_of_the_offset_log_whose_commit_is_there_is_missed(tmp_path: Path) -> None:
