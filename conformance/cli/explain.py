@@ -112,13 +112,8 @@ def explain(
     does not know what the case does, or there is no progress.
     """
     if call is not None or main is not None or (case is not None and _names_a_job(case)):
-        for name, value in {
-            "--from": from_,
-            "--to": to,
-            "--results": results,
-            "--policy": policy,
-            "--progress": progress,
-        }.items():
+        of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
+        for name, value in {**of_a_case, "--progress": progress}.items():
             if value:
                 raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
         job, given = job_options.with_arguments(case, arguments, main)
@@ -145,18 +140,13 @@ def explain(
             missing=missing,
         )
         raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
-    if sample or arguments:
+    of_a_job = {"--sample": sample, "ARGUMENT": arguments, "--event-time": event_time, "--schema": schema}
+    of_a_job |= {"--output-mode": [output_mode] if output_mode else (), "--watermark": watermark, "--set": set_}
+    if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
-        raise typer.BadParameter(what, param_hint="--sample" if sample else "ARGUMENT")
+        raise typer.BadParameter(what, param_hint=unused)
     if progress:
-        if (
-            case is not None
-            or spark is not None
-            or from_ is not None
-            or to is not None
-            or results is not None
-            or policy is not None
-        ):
+        if any(other is not None for other in (case, spark, from_, to, results, policy)):
             raise typer.BadParameter("use it alone, or with --json", param_hint="--progress")
         _explain_progress(progress, as_json=as_json)
         return

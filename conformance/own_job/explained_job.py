@@ -9,6 +9,7 @@ from functools import cached_property
 
 from conformance.core.case import Add, Case, Partitioned
 from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
@@ -66,14 +67,13 @@ class JobExplanation:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
         fates, batches = self.job.fates, [batch for _, batch in batches_of(self.job.seen)]
         counts = Counter(row.fate for row in fates.rows)
-        given = sum(len(p) for s in self.job.case.steps for a in s.arrivals() for q in a.values() for p in q.partitions)
         known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
-        emitted = sum(len(batch.rows) for batch in batches)
-        yield f"{self.query.title} on {self.target.version}: {counted(given, 'row')} in: {known}; {counted(emitted, 'row')} emitted"
+        given, emitted = counted(len(fates.rows), "row"), sum(len(batch.rows) for batch in batches)
+        yield f"{self.query.title} on {self.target.version}: {given} in: {known}; {counted(emitted, 'row')} emitted"
         if (error := self.job.seen.error) is not None:
             yield f"  ✗ it fails with {error.title} at {error.stage}: {shortened(error.first_line, 160)}"
         if not self.causes:
-            yield f"  ● no cause for missing rows or growing state{' is known' if error else ''}"
+            yield f"  ● no cause for missing rows or growing state{' is known' if error or fates.unknown else ''}"
         yield from cause_lines(self.causes, detail)
         if detail:
             yield from (f"  {line}" for line in self._batches(batches))
@@ -86,8 +86,9 @@ class JobExplanation:
         for batch in batches[:MOST_BATCHES_SHOWN]:
             rows = sum(source.rows for source in batch.sources)
             state = ", ".join(map(str, batch.state)) or "none"
+            dropped = "dropped rows not known" if batch.dropped is None else f"{batch.dropped} dropped"
             mark = f"watermark {show_ms(batch.watermark)}, " if batch.watermark is not None else ""
-            yield f"micro-batch {batch.id}: {rows} in, {mark}{batch.dropped or 0} dropped, {len(batch.rows)} out, state {state}"
+            yield f"micro-batch {batch.id}: {rows} in, {mark}{dropped}, {len(batch.rows)} out, state {state}"
         if len(batches) > MOST_BATCHES_SHOWN:
             yield f"{len(batches) - MOST_BATCHES_SHOWN} more micro-batches: --json has all"
 
@@ -161,8 +162,12 @@ def explain_query(
 ) -> JobExplanation:
     """Run a query with its samples on one version, and what stands below its watermarks and its first operator that keeps state.
 
-    Raises NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
+    Raises WrongUsage without a row; NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
     """
+    if not any(sample.rows for sample in samples):
+        raise WrongUsage(
+            f"{query.title}: no stream of it has rows: give a sample of one that it reads, --sample STREAM=FILE"
+        )
     with temporary_folder() as folder:
         case = write_sample(query, samples, folder, batches=batches)
         answer = run_cell(CellTask(telling_plan(case), (target,)), where, display)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 
 from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen, Observation
@@ -166,7 +165,7 @@ def _short_delay(job: Explained) -> Cause | None:
 
 
 def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
-    """The shortest delay in whole minutes, or seconds below a minute, with which the model drops no row; None if it finds none."""
+    """The shortest delay in whole minutes, or seconds below a minute, with which the model drops no row; None if no such delay is known."""
     by = max((row.late_by_ms or 0 for row in fates.of("late")), default=0)
     if size is None:
         return None
@@ -182,8 +181,9 @@ def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
 def _never_removed(job: Explained) -> Iterator[Cause]:
     """Yield the operators from which the watermark cannot remove state, by the plan."""
     plan, complete = job.plan, job.case.output_mode == "complete"
-    refused = job.seen.error is not None
-    if refused and not _APPEND_REFUSED.search(job.seen.error.message if job.seen.error else ""):
+    error = job.seen.error
+    refused = error is not None
+    if error is not None and not _APPEND_REFUSED.search(error.message):
         return
     for node in plan.stateful:
         name = _NAMES.get(node.name, "the operator")
@@ -275,7 +275,7 @@ def described(node: PlanNode | None) -> str:
 
 def _state_seen(job: Explained) -> str:
     batches = [batch for _, batch in batches_of(job.seen)]
-    sizes = list(accumulate((sum(batch.state) for batch in batches if batch.kind == "data"), lambda _, size: size))
+    sizes = [sum(batch.state) for batch in batches if batch.kind == "data"]
     return f"rows in state after each micro-batch: {', '.join(map(str, sizes))}"
 
 

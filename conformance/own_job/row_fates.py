@@ -7,6 +7,7 @@ on them, and its word counts only if it predicts the watermarks, dropped rows an
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -16,7 +17,7 @@ from conformance.account.account import Span, dropped_rows
 from conformance.core.case import Action, Add, Case, Partitioned, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Observation
-from conformance.core.spark_types import Field
+from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import cell
@@ -106,10 +107,7 @@ class RowsThere:
         return next((at for at, other in enumerate(self.columns.names) if other == name), None)
 
     def value(self, row: Sequence[Json], at: int) -> object:
-        try:
-            return canonical(row[at], self.columns.types[at])
-        except NotAValue:
-            return None
+        return _canonical(row[at], self.columns.types[at])
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -184,7 +182,7 @@ def fates_of(
             return Fates(tuple(rows), unknown="which operator gets the rows first: several keep state side by side")
         if not all(node.name in _ROW_BY_ROW or not node.children for node in plan.nodes):
             return Fates(tuple(rows), unknown="the query keeps no state, and makes other rows of its rows")
-        return Fates(tuple(_out_of_stateless(rows, seen, case)))
+        return Fates(tuple(_out_of_stateless(rows, seen)))
     try:
         made = _Made.of(case, plan, first, reading, rows, conf)
         prediction = predict(made.case, version)
@@ -223,16 +221,13 @@ def _check(seen: Observation, prediction: Prediction) -> None:
         raise NotKnown("the reference model predicts other micro-batches than the engine ran")
 
 
-def _out_of_stateless(rows: Sequence[RowFate], seen: Observation, case: Case) -> Iterator[RowFate]:
+def _out_of_stateless(rows: Sequence[RowFate], seen: Observation) -> Iterator[RowFate]:
     """A query without state emits each row in its micro-batch, or filters it: which, is known if it emits all or none."""
     left = {
         step.number: (sum(len(b.rows) for b in step.batches), next((b.id for b in step.batches if b.rows), None))
         for step in seen.steps
     }
-    given = {
-        step.number: sum(len(p) for a in step.arrivals() for q in a.values() for p in q.partitions)
-        for step in case.steps
-    }
+    given = Counter(row.step for row in rows)
     for row in rows:
         number, batch = left.get(row.step, (0, None))
         if row.fate == "filtered" or number == 0:
@@ -338,9 +333,12 @@ def rows_given(action: Action, stream: str) -> list[WrittenRow]:
 
 
 def _value(row: WrittenRow, at: int, of: Field) -> object:
-    value = row.get(of.name) if isinstance(row, Mapping) else row[at]
+    return _canonical(row.get(of.name) if isinstance(row, Mapping) else row[at], of.type)
+
+
+def _canonical(value: Json, type: DataType) -> object:
     try:
-        return canonical(value, of.type)
+        return canonical(value, type)
     except NotAValue:
         return None
 

@@ -28,12 +28,10 @@ def _lacking(name: str) -> NotInATrial:
     return NotInATrial(what.format(name) + ": use a DataFrame of Spark")
 
 
-class _Lacking:
-    def __init__(self, name: str) -> None:
-        self._name = name
+class _Partial:
+    """What only has the attributes that a subclass gives it."""
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise _lacking(self._name)
+    _name: str
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -41,8 +39,18 @@ class _Lacking:
         raise _lacking("{}.{}".format(self._name, name))
 
 
-class _Frames:
+class _Transform(_Partial):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise _lacking(self._name)
+
+
+class _Frames(_Partial):
     """``create_data_frame`` of a ``GlueContext``: streams of the program."""
+
+    _name = "create_data_frame"
 
     def __init__(self, run: Any) -> None:
         self._run = run
@@ -63,11 +71,10 @@ class _Frames:
         options = named.get("additional_options") or {}
         return self._run.load({"options": options}, "table", "{}.{}".format(database, table_name), None)
 
-    def __getattr__(self, name: str) -> Any:
-        raise _lacking("create_data_frame.{}".format(name))
 
+class _Context(_Partial):
+    _name = "GlueContext"
 
-class _Context:
     def __init__(self, run: Any) -> None:
         self.spark_session = run.session
         self.create_data_frame = _Frames(run)
@@ -85,11 +92,6 @@ class _Context:
     def get_logger(self) -> logging.Logger:
         return logging.getLogger("awsglue")
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise _lacking("GlueContext.{}".format(name))
-
 
 class _Job:
     """Says that a job begins and is done, of which a trial keeps nothing."""
@@ -101,7 +103,9 @@ class _Job:
     def commit(self) -> None: ...
 
 
-class _DynamicFrame:
+class _DynamicFrame(_Partial):
+    _name = "DynamicFrame"
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
@@ -111,9 +115,6 @@ class _DynamicFrame:
 
     def toDF(self, options: Any = None) -> Any:  # noqa: ARG002, N802
         return self._frame
-
-    def __getattr__(self, name: str) -> Any:
-        raise _lacking("DynamicFrame.{}".format(name))
 
 
 def resolved_options(argv: Sequence[str], options: Sequence[str]) -> Dict[str, str]:
@@ -137,7 +138,7 @@ def shim(run: Any) -> Iterator[None]:
     if importlib.util.find_spec("awsglue") is not None:
         yield
         return
-    transforms = {name: _Lacking(name) for name in _TRANSFORMS}
+    transforms = {name: _Transform(name) for name in _TRANSFORMS}
     contents: Dict[str, Dict[str, Any]] = {
         "awsglue": {"__path__": [], "DynamicFrame": _DynamicFrame},
         "awsglue.context": {"GlueContext": lambda *_, **__: _Context(run)},

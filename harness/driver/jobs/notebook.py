@@ -132,8 +132,8 @@ class FileInfo(NamedTuple):
 class _Files(_Part):
     """Files in a folder of the trial, empty at first, whatever the scheme of a path."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self) -> None:
+        super().__init__("dbutils.fs")
         self._root = tempfile.mkdtemp(prefix="notebook-")
 
     def _at(self, path: str, *, there: bool = True) -> str:
@@ -203,8 +203,8 @@ class _Files(_Part):
 
 
 class _Notebooks(_Part):
-    def __init__(self, name: str, platform: Platform) -> None:
-        super().__init__(name)
+    def __init__(self, platform: Platform) -> None:
+        super().__init__("dbutils.notebook")
         self._platform = platform
 
     def run(
@@ -243,6 +243,7 @@ class Platform:
 
     def __init__(self, session: Any, cells: Dict[str, Sequence[str]], values: Dict[str, str], folder: str) -> None:
         self.session, self.cells, self.values, self.folder = session, cells, values, folder
+        self._files = _Files()
 
     def run(self) -> None:
         self._run(next(iter(self.cells)), self.values)
@@ -281,14 +282,14 @@ class Platform:
         except _Ended as ended:
             return str(ended.value)
         finally:
-            for name, earlier in before.items():
-                sys.modules.pop(name)
-                sys.modules.update({name: earlier} if earlier is not None else {})
+            for changed, earlier in before.items():
+                sys.modules.pop(changed, None)
+                sys.modules.update({changed: earlier} if earlier is not None else {})
         return ""
 
     def _names(self, widgets: _Widgets, values: Dict[str, str]) -> Dict[str, Any]:
         """What a notebook has without an import, as Databricks, Synapse and Fabric give it."""
-        dbutils = self.utils("dbutils", widgets, values)
+        dbutils = self._utils(widgets, values)
         names = {
             "spark": self.session,
             "dbutils": dbutils,
@@ -305,17 +306,17 @@ class Platform:
             names["sqlContext"] = SQLContext(names["sc"], self.session)
         return names
 
-    def utils(self, name: str, widgets: _Widgets, values: Dict[str, str]) -> Any:
-        utils = _Part(name)
-        jobs, library, data = _Part(name + ".jobs"), _Part(name + ".library"), _Part(name + ".data")
+    def _utils(self, widgets: _Widgets, values: Dict[str, str]) -> Any:
+        utils = _Part("dbutils")
+        jobs, library, data = map(_Part, ("dbutils.jobs", "dbutils.library", "dbutils.data"))
         vars(jobs)["taskValues"] = _TaskValues(values)
         vars(library)["restartPython"] = vars(data)["summarize"] = _nothing
         vars(utils).update(
             widgets=widgets,
-            secrets=_Secrets(name + ".secrets", values),
-            credentials=_Secrets(name + ".credentials", values),
-            fs=_Files(name + ".fs"),
-            notebook=_Notebooks(name + ".notebook", self),
+            secrets=_Secrets("dbutils.secrets", values),
+            credentials=_Secrets("dbutils.credentials", values),
+            fs=self._files,
+            notebook=_Notebooks(self),
             jobs=jobs,
             library=library,
             data=data,

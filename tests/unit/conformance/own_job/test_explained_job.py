@@ -8,13 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, keys_of
-from conformance.own_job.explained_job import explain_query
+from conformance.own_job.explained_job import JobExplanation, explain_query
 from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
 from conformance.own_job.row_fates import RowFate, aligned
+from conformance.own_job.sample import silent
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun
@@ -67,6 +69,26 @@ def test_the_cause_is_named_and_no_second_one_and_each_row_has_its_fate(path, mo
     assert len(record["rows"]) == sum(len(sample.rows) for sample in job.samples)
 
 
+def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
+    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
+    steps = [
+        step.model_copy(update={"batches": [batch.model_copy(update={"dropped": None}) for batch in step.batches]})
+        for step in answer.job.seen.steps
+    ]
+    seen = answer.job.seen.model_copy(update={"steps": steps})
+    job = replace(answer.job, seen=seen, fates=replace(answer.job.fates, unknown="which rows"))
+    lines = [*JobExplanation(answer.query, answer.target, job).lines()]
+    assert "  ● no cause for missing rows or growing state is known" in lines
+    assert any("dropped rows not known" in line for line in lines)
+
+
+def test_without_a_row_no_engine_runs(monkeypatch):
+    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
+    where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
+    with pytest.raises(WrongUsage, match="no stream of it has rows"):
+        explain_query(answer.query, [silent("a", "t TIMESTAMP")], answer.target, where, _Silent(), batches=6)
+
+
 def test_every_job_is_recorded():
     assert {path.stem.rpartition("-")[0] for path in RECORDED} == {*JOBS}
 
@@ -79,6 +101,8 @@ def test_every_job_is_recorded():
         (["q.sql", "--progress", "p.jsonl"], "--progress"),
         (["late-drops/window-still-open", "--sample", "a=b.csv"], "is no job"),
         (["my/late.yaml", "--sample", "a=b.csv"], "is no job"),
+        (["late-drops/window-still-open", "--set", "a=b"], "is no job"),
+        (["late-drops/window-still-open", "--output-mode", "update"], "is no job"),
         (["a.b:c", "--sample", "a=nowhere.csv"], "No such file"),
     ],
 )

@@ -117,3 +117,9 @@ def test_a_notebook_runs_others_with_names_of_their_own_until_they_exit(tmp_path
 def test_a_cell_without_its_comment_is_refused(tmp_path):
     with pytest.raises(ValueError, match="a cell begins with a comment such as"):
         Platform(Session(), {"a": ["x = 1"]}, {}, str(tmp_path)).run()
+
+
+def test_a_notebook_that_another_runs_has_its_files(tmp_path):
+    text = "dbutils.fs.put('/a/b', 'x')\ndbutils.notebook.run('child', 0)"
+    seen, _ = run(tmp_path, text, child="spark.seen.append(dbutils.fs.head('dbfs:/a/b'))")
+    assert seen == ["x"]

@@ -302,6 +302,7 @@ def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
     )
     sales = context.create_data_frame.from_catalog(database="lake", table_name="sales", additional_options={"x": 1})
     assert SparkContext().appName == "of the engine" and DynamicFrame.fromDF(sales, context, "s").toDF() is sales
+    assert not hasattr(DynamicFrame.fromDF(sales, context, "s"), "__len__")
 
     def batch(frame, number): ...
 
@@ -319,7 +320,7 @@ def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
         ("sales", "table", None),
     ]
     assert [(each.frame.of, each.sink, each.at) for each in run.started] == [
-        ("trips", "foreachBatch", "acme_job.py:27")
+        ("trips", "foreachBatch", "acme_job.py:28")
     ]
     assert "awsglue" not in sys.modules
 
