@@ -33,6 +33,7 @@ from conformance.policies.tables import record as policy_record
 from conformance.policies.tables import renderables, replays_of
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
+from reports.results.checkpoint_status import combined
 
 NO_ANSWER = 3
 """The exit code if no engine answers for a job."""
@@ -140,8 +141,8 @@ def explain(
             missing=missing,
         )
         raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
-    of_a_job = {"--sample": sample, "ARGUMENT": arguments, "--event-time": event_time, "--schema": schema}
-    of_a_job |= {"--output-mode": [output_mode] if output_mode else (), "--watermark": watermark, "--set": set_}
+    of_a_job: dict[str, object] = {"--sample": sample, "ARGUMENT": arguments, "--event-time": event_time}
+    of_a_job |= {"--schema": schema, "--output-mode": output_mode, "--watermark": watermark, "--set": set_}
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)
@@ -196,23 +197,26 @@ def _explain_job(
     from conformance.own_job.explained_job import NoAnswer, explain_query
 
     target, notes = one_target(spark, "--spark")
-    answers = []
+    answers, codes = [], []
     with ExitStack() as stack:
         asked = queries(named, target, where, files, stack, notes)
+        errors_console(asked.notes)
         for query, samples in asked.queries:
-            errors = errors_console(asked.notes, f"{query.title}: running it on {target.version}")
+            errors = errors_console((), f"{query.title}: running it on {target.version}")
             job_options.print_samples([each for each in samples if each.rows], errors)
             try:
                 answers.append(explain_query(query, samples, target, asked.where, NoAnswers(), batches=batches))
             except NoAnswer as none:
                 print_error(f"conformance explain: {query.title}: {none}")
-                return UNKNOWN if none.of_the_code else NO_ANSWER
+                codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)
+    if not answers:
+        return combined(codes)
     _print_shortened(
         lambda detail: [line for answer in answers for line in answer.lines(detail)],
         {"queries": [answer.record() for answer in answers]} if as_json else None,
         as_json=as_json,
     )
-    return int(any(answer.causes or answer.job.seen.error is not None for answer in answers))
+    return combined([*codes, *(int(bool(answer.causes) or answer.job.seen.error is not None) for answer in answers)])
 
 
 def _explain_progress(paths: list[Path], *, as_json: bool) -> None:

@@ -8,13 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from conformance.cli import explain
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, keys_of
-from conformance.own_job.explained_job import JobExplanation, explain_query
+from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
+from conformance.own_job.named_job import JobQueries
 from conformance.own_job.row_fates import RowFate, aligned
 from conformance.own_job.sample import silent
 from conformance.runner.resources import Concurrency, EngineUse
@@ -80,6 +82,24 @@ def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
     lines = [*JobExplanation(answer.query, answer.target, job).lines()]
     assert "  ● no cause for missing rows or growing state is known" in lines
     assert any("dropped rows not known" in line for line in lines)
+
+
+def test_a_query_without_an_answer_hides_no_other(monkeypatch, capsys):
+    _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
+    asked = [(replace(answer.query, title=title), ()) for title in "abc"]
+
+    def explain_one(query, *_, **__):
+        if query.title == "b":
+            raise NoAnswer("the code fails", of_the_code=True)
+        return replace(answer, query=query)
+
+    monkeypatch.setattr(explained_job, "explain_query", explain_one)
+    monkeypatch.setattr(explain, "queries", lambda *_: JobQueries(tuple(asked), None, ("a note",)))
+    code = explain._explain_job(SimpleNamespace(), "4.3.0", None, None, 6, as_json=False)
+    said = capsys.readouterr()
+    assert code == 1
+    assert said.out.count(" on 4.3.0: 24 rows in") == 2
+    assert (said.err.count("b: the code fails"), said.err.count("a note")) == (1, 1)
 
 
 def test_without_a_row_no_engine_runs(monkeypatch):
