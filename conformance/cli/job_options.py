@@ -1,4 +1,4 @@
-"""Options of the commands that run one's own job, and how they print what they found."""
+"""Options of the commands that run one's own job, and how they print their results."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
+from conformance.model.columns import Value
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.operators import BatchProgress
 from conformance.oracle.prediction import Prediction, predict
@@ -454,26 +455,14 @@ class _Made:
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
                 at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
-                for row in batch.emitted if self.session is not None else ():
-                    *keys, _ = row
-                    start, end = keys.pop(self.session or 0)
-                    for number, (time, *others) in self.groups.items():
-                        if (
-                            known[number][0] == "in state"
-                            and isinstance(time, int)
-                            and start <= time < end
-                            and others == keys
-                        ):
-                            known[number] = "out", batch.id, None
-                for row in batch.emitted if self.session is None else ():
+                for row in batch.emitted:
                     parts = [row[at] for at in at_rows if row[at] is not None]
-                    for part in parts:
-                        for number in part if isinstance(part, tuple) else (part,):
-                            fate: Fate = "out"
-                            if self.kind == "Join":
-                                fate = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
-                            if known[number][0] in ("in state", "without partner"):
-                                known[number] = fate, batch.id, None
+                    fate: Fate = "out"
+                    if self.kind == "Join":
+                        fate = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
+                    for number in self._of_session(row) if self.session is not None else _numbers(parts):
+                        if known[number][0] in ("in state", "without partner"):
+                            known[number] = fate, batch.id, None
                 if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
                     for number in here["l"]:
                         if known[number][0] == "in state":
@@ -483,6 +472,19 @@ class _Made:
             if known[number][0] == "in state":
                 known[number] = "without partner" if self.kind == "Join" else "removed", None, None
         yield from known.items()
+
+    def _of_session(self, emitted: Sequence[Value]) -> Iterator[int]:
+        """Yield the rows in a session, which the model does not list."""
+        *keys, _ = emitted
+        start, end = keys.pop(self.session or 0)
+        for number, (time, *others) in self.groups.items():
+            if isinstance(time, int) and start <= time < end and others == keys:
+                yield number
+
+
+def _numbers(parts: Iterable[object]) -> Iterator[int]:
+    for part in parts:
+        yield from part if isinstance(part, tuple) else (part,)
 
 
 def _groups(keys: Iterable[str], side: _Side, base: Sequence[RowFate]) -> Iterator[tuple[int, tuple[object, ...]]]:
@@ -554,33 +556,19 @@ def _column(rows: RowsThere, key: str) -> str:
 
 
 def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
-    rows, numbers, mark = side
-    windows = rows.windows
+    rows, windows = side[0], side[0].windows
     for key in keys_of(node):
         name = without_numbers(key)
         if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
-            yield _window(
-                rows,
-                numbers,
-                windows[0],
-                mark.column if mark and has_event_time(key) else None,
-                mark,
-                session="session" in name,
-            )
+            yield _window(side, by_mark=has_event_time(key), session="session" in name)
         else:
             yield _column(rows, key)
 
 
-def _window(
-    rows: RowsThere,
-    numbers: Sequence[int],
-    window: int,
-    time: str | None,
-    mark: PlanWatermark | None,
-    *,
-    session: bool,
-) -> str:
-    """Write the call that gave the windows of these rows; ``time``: the column of their time, None if it is not that of the watermark."""
+def _window(side: _Side, *, by_mark: bool, session: bool) -> str:
+    """Write the call that gave the windows of these rows; ``by_mark``: whether their time is the column of the watermark."""
+    rows, numbers, mark = side
+    window, marked = rows.windows[0], mark.column if mark else None
     held: dict[int, list[tuple[int, int]]] = {}
     values: dict[int, tuple[Json, ...]] = {}
     for row, number in zip(rows.rows, numbers, strict=True):
@@ -590,10 +578,10 @@ def _window(
             values[number] = row
     if not held:
         raise NotKnown("no row reaches the windows")
-    at_time = rows.place(time) if time else None
+    at_time = rows.place(marked) if by_mark and marked else None
     if at_time is None:
         instants = [at for at, type in enumerate(rows.columns.types) if type.name.startswith("timestamp")]
-        fitting = [at for at in instants if rows.columns.names[at] != (mark.column if mark else None)] or instants
+        fitting = [at for at in instants if rows.columns.names[at] != marked] or instants
         fitting = [at for at in fitting if all(_holds(spans, rows.value(values[n], at)) for n, spans in held.items())]
         if not fitting:
             raise NotKnown("of which column the windows are")

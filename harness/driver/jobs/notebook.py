@@ -50,12 +50,12 @@ class _Cell:
             )
         return cls(found.group(1), int(found.group(2)), found.group(3) == "SQL", text)
 
-    def run(self, names: Dict[str, Any], folder: str, sql: Callable[[str], Any]) -> None:
+    def run(self, names: Dict[str, Any], folder: str, sql: Callable[[str], None]) -> None:
         """Run it; the frames of what it raises name the cell, as a file in a folder of the author's, and its line."""
         file = os.path.join(folder, self.place)
         before = "\n" * (self.line - 1)
         if self.is_sql:
-            exec(compile(before + "_sqldf = _sql(_text)", file, "exec"), {**names, "_sql": sql, "_text": self.text})
+            exec(compile(before + "_sql(_text)", file, "exec"), {"_sql": sql, "_text": self.text})
             return
         # A traceback shows the lines of a file that linecache has.
         linecache.cache[file] = len(self.text), None, (before + self.text).splitlines(True), file
@@ -266,15 +266,14 @@ class Platform:
         before = {name: sys.modules.get(name) for name in modules}
         sys.modules.update(modules)
 
-        def sql(text: str) -> Any:
+        def sql(text: str) -> None:
             given = {**widgets.getAll(), **values}
             for key, value in given.items():
                 text = text.replace("${" + key + "}", value)
             markers = {
                 key: value for key, value in given.items() if re.search(r"(?<!:):" + re.escape(key) + r"\b", text)
             }
-            names["_sqldf"] = frame = self.session.sql(text, args=markers) if markers else self.session.sql(text)
-            return frame
+            names["_sqldf"] = self.session.sql(text, args=markers) if markers else self.session.sql(text)
 
         try:
             for cell in map(_Cell.read, self.cells[name]):
