@@ -49,7 +49,7 @@ def documentation() -> str:
         text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         names = dict.fromkeys(re.findall(r"`([\w-]*(?:[._-][\w-]+)+)\b", text))
         title, *parts = (_plain(one) for one in re.findall(r"^#+ (.+)$", text, re.MULTILINE))
-        begins = re.search(r"\n\n(?![#|<>`!-])(.+?)(?:\n\n|\Z)", text, re.DOTALL)
+        begins = re.search(r"\n\n(?![\n#|<>!-]|```)(.+?)(?:\n\n|\Z)", text, re.DOTALL)
         name = path.relative_to(ROOT / "docs").with_suffix("").as_posix()
         pages[name] = {
             "title": title,
@@ -64,7 +64,7 @@ def documentation() -> str:
 
 
 def _plain(markdown: str) -> str:
-    return " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", markdown).split())
+    return " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub("[`*]", "", markdown)).split())
 
 
 def _as_text(schema: Json) -> str:

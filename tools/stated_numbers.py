@@ -13,7 +13,7 @@ from conformance.core.wording import counted
 from conformance.query import read_query
 from conformance.suite import discovery
 from conformance.suite.conditions import Condition
-from reports.analysis.gate import gate
+from reports.analysis.gate import known_pair
 from reports.analysis.report import Report
 from reports.html.comparison import checkpoint_section
 from reports.results.checkpoint_status import colour_of
@@ -38,7 +38,8 @@ def sentences(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _readme(report: Report) -> str:
-    ruled = gate(report.results, BEFORE, AFTER, cases=tuple(report.cases.values()), matrix=report.matrix)
+    cases = tuple(report.cases.values())
+    ruled = known_pair(report.results, BEFORE, AFTER, cases, report.matrix, upgrades=report.upgrades).ruled()
     known = ruled.checkpoints
     rows = [ruling.condition for ruling in ruled.rulings if ruling.change.of_rows]
     refused, others = (

@@ -294,13 +294,6 @@ class UpgradeMatrix:
         return self._outcomes[key]
 
 
-def checkpoints(
-    handed: Mapping[Pair, tuple[Cell, ...]], cases: Iterable[Case], before: TargetRecord, after: TargetRecord
-) -> Checkpoints:
-    """Ask for one pair of versions as ``UpgradeMatrix.between`` does."""
-    return UpgradeMatrix(handed, {case.id: case for case in cases}).between(before, after)
-
-
 def _change(cell: Cell, case: Case, pair: VersionPair, alone: Cell | None) -> CheckpointChange:
     """Return how a checkpoint does not resume; ``alone``: what the later version did with its own, if that was tried."""
     handoff, own = CheckpointHandoff(case, cell.cut or 0), VersionPair(pair.to, pair.to)

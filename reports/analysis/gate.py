@@ -299,7 +299,20 @@ class KnownPair:
         earlier: Sequence[Mapping[str, Cell]] | None = None,
         require_tried: bool = False,
     ) -> Gate:
-        """Decide on every change, with the options of `gate`; ``earlier``: the cells of both versions in the baseline, by case."""
+        """Decide on every change.
+
+        Args:
+            fail_on: changes that ``running`` queries can meet; ``any`` change, newly accepted queries and other errors of
+                failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
+                ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
+                version has always fails.
+            strengths: whether the behaviour of each case is documented, as it is of a missing case; not needed for
+                ``running`` and ``any``.
+            uses: features of the query; changes of cases that need none of them pass. Empty: any query.
+            needs: the features that each case needs; a missing case may need any.
+            earlier: the cells of both versions in earlier results, by case; changes that are in them pass.
+            require_tried: whether the gate fails if something that a version could run was not tried.
+        """
         needs, compared = needs or {}, self.compared
         about = [entry for entry in accepted if entry.applies_to(compared.before.spark, compared.after.spark)]
         rulings = []
@@ -343,7 +356,15 @@ def known_pair(
     left_out: Sequence[str] = (),
     upgrades: UpgradeMatrix | None = None,
 ) -> KnownPair:
-    """Compare two versions, named as for ``find``; the arguments are those of `gate`, which raises the same."""
+    """Compare two versions, named as for ``find``.
+
+    Args:
+        cases: those that say under which condition a change is met, and what becomes of checkpoints, if they ran.
+        matrix: the matrix of the results, if there is one already; ``upgrades``: the same for their checkpoints.
+        left_out: cases that are not among the results because one of the versions has not run them as they are now.
+
+    Raises WrongUsage: a version is not in the results, or both are one.
+    """
     if upgrades is None:  # else a report has checked them
         results.check_with(cases)
     matrix = matrix or Matrix.of(results)
@@ -362,48 +383,6 @@ def known_pair(
         tuple(left_out),
         {case.id: case.title for case in changed},
         {case.id: case.strength for case in changed},
-    )
-
-
-def gate(
-    results: Results,
-    before: str,
-    after: str,
-    *,
-    fail_on: FailOn = "running",
-    strengths: Mapping[str, Strength] | None = None,
-    uses: frozenset[str] = frozenset(),
-    needs: Mapping[str, Sequence[str]] | None = None,
-    accepted: Sequence[Acceptance] = (),
-    baseline: Results | None = None,
-    cases: Sequence[Case] = (),
-    matrix: Matrix | None = None,
-    left_out: Sequence[str] = (),
-    upgrades: UpgradeMatrix | None = None,
-    require_tried: bool = False,
-) -> Gate:
-    """Compare two versions, named as for ``find``, and decide on every change.
-
-    Args:
-        fail_on: changes that ``running`` queries can meet; ``any`` change, newly accepted queries and other errors of
-            failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
-            ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
-            version has always fails.
-        strengths: whether the behaviour of each case is documented, as it is of a missing case; not needed for ``running`` and ``any``.
-        uses: features of the query; changes of cases that need none of them pass. Empty: any query.
-        needs: the features that each case needs; a missing case may need any.
-        baseline: earlier results; changes that are in them pass.
-        cases: those that say under which condition a change is met, and what becomes of checkpoints, if they ran.
-        matrix: the matrix of the results, if there is one already; ``upgrades``: the same for their checkpoints.
-        left_out: cases that are not among the results because one of the versions has not run them as they are now.
-        require_tried: whether the gate fails if something that a version could run was not tried.
-
-    Raises:
-        WrongUsage: a version is not in the results, or not in the baseline, or both are one.
-    """
-    known = known_pair(results, before, after, cases, matrix, left_out, upgrades)
-    return known.ruled(
-        fail_on, strengths, uses, needs, accepted, in_baseline(baseline, before, after), require_tried=require_tried
     )
 
 

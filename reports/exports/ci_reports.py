@@ -17,7 +17,7 @@ from xml.etree import ElementTree as Xml
 from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.comparison import MEANINGS
 from reports.analysis.change import Changes
-from reports.analysis.checkpoints import by_pair, checkpoints
+from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.lookup import find
 from reports.results.reading import Results
@@ -128,8 +128,9 @@ def _blocks(results: Results, matrix: Matrix, pairs: tuple[Changes, ...]) -> Ite
     if len(bad) > MOST_FINDINGS:
         yield f"… and {len(bad) - MOST_FINDINGS} more cells.\n\n"
     yield from _known_bugs(matrix)
+    upgrades = UpgradeMatrix(by_pair(results.upgrades), {})
     for pair in pairs:
-        handed = checkpoints(by_pair(results.upgrades), (), pair.before, pair.after)
+        handed = upgrades.between(pair.before, pair.after)
         yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
         yield f"{_text(pair.basis.capitalize())}. Checkpoints: {_text(handed.summary())}.\n\n"
         yield from _changes(pair)

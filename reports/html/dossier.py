@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, write_file
-from reports.analysis.gate import DRAFT, Gate, draft, gate
+from reports.analysis.gate import DRAFT, Gate, draft, known_pair
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
@@ -86,14 +86,8 @@ class Dossier:
 
 def dossier(report: Report, before: str, after: str) -> Dossier:
     """Return the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
-    ruled = gate(
-        report.results,
-        before,
-        after,
-        cases=tuple(report.cases.values()),
-        matrix=report.matrix,
-        upgrades=report.upgrades,
-    )
+    cases = tuple(report.cases.values())
+    ruled = known_pair(report.results, before, after, cases, report.matrix, upgrades=report.upgrades).ruled()
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair.before, pair.after)
     ends = (pair.before, pair.after)

@@ -1,11 +1,13 @@
 """The checkers, as tests, so that one command runs everything."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tools.regenerate import documentation
 
@@ -79,3 +81,8 @@ def test_what_runs_inside_an_engine_needs_nothing_but_pyspark():
 def test_the_search_of_the_report_reads_the_documentation_as_it_is():
     read = (ROOT / "reports" / "html" / "documentation.yaml").read_text(encoding="utf-8")
     assert read == documentation(), "run: python -m tools.regenerate"
+
+
+def test_what_the_search_shows_of_a_page_is_a_sentence_of_it():
+    pages = yaml.safe_load(documentation())
+    assert [name for name, page in pages.items() if re.search("<!--|`", page["begins"])] == []

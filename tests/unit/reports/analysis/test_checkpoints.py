@@ -13,12 +13,12 @@ import pytest
 from conformance.core.case import Case, ExpectedError, Upgrade
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
-from reports.analysis.checkpoints import CheckpointChange, Checkpoints, by_pair, checkpoints
-from reports.analysis.gate import gate
+from reports.analysis.checkpoints import CheckpointChange, Checkpoints, UpgradeMatrix, by_pair
 from reports.results.published import published_results, upgrade_files
 from reports.results.reading import Results
 from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
+from tests.support.gates import gate
 from tests.support.observations import case, change, expect
 from tests.unit.reports.analysis.test_gate import gate as run_gate
 from tests.unit.tools.test_publish_upgrades import QUERY
@@ -34,7 +34,7 @@ def cell(id: str, met: str, *pair: str) -> Cell:
 def known(
     cells: Iterable[Cell], cases: Iterable[Case] = (), before: TargetRecord = OLD, after: TargetRecord = NEW
 ) -> Checkpoints:
-    return checkpoints(by_pair(cells), cases, before, after)
+    return UpgradeMatrix(by_pair(cells), {case.id: case for case in cases}).between(before, after)
 
 
 def test_the_worst_come_first_and_the_same_reason_once() -> None:

@@ -17,12 +17,12 @@ from conformance.suite import discovery
 from reports.analysis import published_pairs
 from reports.analysis.change import Change, changes
 from reports.analysis.gate import Acceptance, draft, read_accepted
-from reports.analysis.gate import gate as decide
 from reports.analysis.matrix import Matrix
 from reports.results.published import published
 from reports.results.reading import Results
 from reports.terminal.gate import MOST_ROWS, lines
 from tests.support import cells as a
+from tests.support.gates import gate as decide
 from tests.support.observations import case, differs
 from tests.support.runs import forged
 

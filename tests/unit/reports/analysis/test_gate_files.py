@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reports.analysis.gate import Acceptance
-from reports.analysis.gate import gate as decide
 from reports.results.lookup import NoSuchVersion, find
 from reports.results.reading import Results
 from tests.support import cells as a
+from tests.support.gates import gate as decide
 from tests.unit.reports.analysis.test_gate import ANSWERS, PAIR, gate
 
 

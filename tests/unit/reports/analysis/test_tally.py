@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reports.analysis.checkpoints import by_pair, checkpoints
+from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.gate import default_rulings
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from tests.support import cells as a
@@ -77,14 +77,14 @@ def test_a_checkpoint_is_counted_once_whatever_became_of_it() -> None:
         "not-applicable",
         "broken",
     )
-    known = checkpoints(by_pair(cell(f"f/{at}", status) for at, status in enumerate(met)), (), OLD, NEW)
+    known = UpgradeMatrix(by_pair(cell(f"f/{at}", status) for at, status in enumerate(met)), {}).between(OLD, NEW)
     tally = tally_of_checkpoints(known)
     assert (tally.count, [*wrong(tally)]) == (len(met), [])
     assert (found(tally, "refused").count, found(tally, "not tried").count) == (2, 2)
     assert found(tally, "do not resume so").count == 6
     # Nothing is known of a refusal without an entry, and it counts.
     without = cell("f/x", "refused").model_copy(update={"differs": None})
-    undocumented = checkpoints(by_pair([without, cell("f/y", "refused")]), (), OLD, NEW)
+    undocumented = UpgradeMatrix(by_pair([without, cell("f/y", "refused")]), {}).between(OLD, NEW)
     assert [*wrong(tally_of_checkpoints(undocumented))] == []
     assert found(tally, "resume with other results").conditions == {"unknown": 2}
 

@@ -22,7 +22,6 @@ from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import Suite
 from reports.analysis.change import changes
 from reports.analysis.equivalence import compare
-from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, junit, step_summary, workflow_commands
@@ -36,6 +35,7 @@ from reports.terminal.matrix import show
 from reports.terminal.upgrades import show as show_upgrades
 from tests.support import cells as a
 from tests.support.effort import sample
+from tests.support.gates import gate
 
 Path_ = tuple[str | int, ...]
 SCRAPS: list[Any] = [

@@ -1,0 +1,25 @@
+"""The gate over results at hand, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.core.case import Case
+from reports.analysis.gate import Gate, in_baseline, known_pair
+from reports.results.reading import Results
+
+
+def gate(
+    results: Results,
+    before: str,
+    after: str,
+    *,
+    cases: Sequence[Case] = (),
+    left_out: Sequence[str] = (),
+    baseline: Results | None = None,
+    **options: Any,
+) -> Gate:
+    """Compare two versions by `known_pair` and decide with the options of `KnownPair.ruled`."""
+    known = known_pair(results, before, after, cases, left_out=left_out)
+    return known.ruled(earlier=in_baseline(baseline, before, after), **options)
