@@ -261,15 +261,15 @@ class _Rows:
                     made.append(RowFate(stream, step.number, ", ".join(map(cell, values))))
         for mark in self.plan.watermarks:
             rows, source = self.there.get(mark.input), self._stream(mark.node)
-            numbers = self._of_sample(source, rows) if rows is not None and source is not None else None
-            if rows is None or numbers is None or source is None:
+            if rows is None or source is None or (numbers := self._of_sample(source, rows)) is None:
                 continue
             self.numbers[mark.input] = numbers
             for number in set(self.of_stream[source]) - set(numbers):
                 made[number] = replace(made[number], fate="filtered")
-            at_time = rows.place(mark.column)
+            if (at_time := rows.place(mark.column)) is None:
+                continue
             for number, row in zip(numbers, rows.rows, strict=True):
-                time = rows.value(row, at_time) if at_time is not None else None
+                time = rows.value(row, at_time)
                 time = time[1] if isinstance(time, tuple) else time
                 fate: Fate = "no event time" if time is None else "not known"
                 made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, fate=fate)

@@ -211,7 +211,7 @@ _JOIN_KIND = re.compile(rf"\b(Inner|Cross|{'|'.join(_JOIN_KINDS)})\b")
 _CONDITION = re.compile(r"\bboth = (.*), full = ")
 _ATTRIBUTE = re.compile(r"#\d+L?(-T\d+ms)?")
 _EVENT_TIME = re.compile(r"-T\d+ms\W*$")
-_WATERMARK = re.compile(r"(?P<column>[^\s,]+)#\d+[^,]*(?:<.*>)?, (?P<delay>.*)")
+_WATERMARK = re.compile(r"(?P<column>[^\s,][^,]*?)#\d+[^,]*(?:<.*>)?, (?P<delay>.*)")
 _JOINS_WITH_TABLES = ("BroadcastHashJoin", "BroadcastNestedLoopJoin", "ShuffledHashJoin", "SortMergeJoin")
 _STATE_FUNCTIONS = re.compile(r"(FlatMapGroups(InPandas)?|MapGroups)WithState|TransformWithState\w*")
 

@@ -102,7 +102,7 @@ _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 """The masters for which Spark makes a secret of its own, without which nobody talks to the ports of its JVM. Source: SecurityManager."""
 _OF_PYSPARK = {"spark.sql.artifact.isolation.enabled": "false"}
 """What pyspark itself sets in each session that it makes."""
-_SECRET = re.compile("(?i)secret|password|token|access[.]?key|credential")
+_SECRET = re.compile("(?i)secret|password|token|(access|account)[.]?key|credential|://[^/\\s]*@")
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
 SESSION_SETTINGS = {

@@ -17,7 +17,7 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_
 from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
 from conformance.own_job.named_job import JobQueries
-from conformance.own_job.row_fates import RowFate, aligned
+from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned
 from conformance.own_job.sample import silent
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
@@ -102,6 +102,15 @@ def test_a_query_without_an_answer_hides_no_other(monkeypatch, capsys):
     assert (said.err.count("b: the code fails"), said.err.count("a note")) == (1, 1)
 
 
+def test_rows_of_a_column_that_the_engine_does_not_show_are_not_without_event_time(monkeypatch):
+    path = DATA / "sound-4.3.0.json"
+    _, answer = explained(path, monkeypatch)
+    case, (mark,) = answer.job.case, answer.job.plan.watermarks
+    there = {mark.input: RowsThere.of(Observation.model_validate(json.loads(path.read_text())[f"{case.id}-1"]))}
+    plan = SimpleNamespace(watermarks=[replace(mark, column="elsewhere")])
+    assert {row.fate for row in _Rows(case, plan, there).base()} == {"not known"}
+
+
 def test_without_a_row_no_engine_runs(monkeypatch):
     _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
@@ -181,8 +190,9 @@ def test_a_slip_in_a_pattern_is_named(pattern, slip):
     assert (found and found[1]) == slip
 
 
-def test_a_plan_tells_its_watermarks_and_first_operator():
-    plan = JobPlan(
+@pytest.mark.parametrize("name", ["t", "event time", "zeit-ü"])
+def test_a_plan_tells_its_watermarks_and_first_operator(name):
+    text = (
         "== Analyzed Logical Plan ==\nn: bigint\n"
         "Aggregate [who#1, window#9-T600000ms], [count(1) AS n#5L]\n"
         "+- ~Filter isnotnull(t#7-T600000ms)\n"
@@ -190,8 +200,9 @@ def test_a_plan_tells_its_watermarks_and_first_operator():
         "      +- Project [cast(x#2 as timestamp) AS t#7, who#1]\n"
         "         +- Relation [x#2,who#1] json\n\n== Optimized Logical Plan ==\nLocalRelation\n"
     )
+    plan = JobPlan(text.replace("t#7", f"{name}#7"))
     (mark,) = plan.watermarks
-    assert (mark.column, mark.delay_ms, mark.expression) == ("t", 600_000, "cast(x as timestamp)")
+    assert (mark.column, mark.delay_ms, mark.expression) == (name, 600_000, "cast(x as timestamp)")
     assert mark.input == OperatorInput("EventTimeWatermark", 0)
     assert plan.first is not None
     assert keys_of(plan.first) == ("who#1", "window#9-T600000ms")

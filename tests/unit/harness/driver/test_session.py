@@ -43,6 +43,7 @@ def test_settings_of_queries_that_nobody_asked_for_and_that_are_no_defaults():
         "spark.executor": "1",
     }
     has |= {"spark.sql.session.timeZone": "CET", "spark.sql.catalog.token": "sesame"}
+    has["spark.sql.catalog.url"] = "jdbc:postgresql://me:sesame@host/db"
 
     def entry(key):
         return SimpleNamespace(defaultValueString=lambda: defaults[key]) if key in defaults else None
