@@ -149,10 +149,8 @@ def check(
     before, after, where = sides.placed(before, after, where)
     if run_sinks:
         where = replace(where, concurrency=where.concurrency.one_by_one())
-    notes, own = (
-        [*notes_on_before, *notes_on_after, *_without_effect(before, after, where, speed.jobs, sinks=run_sinks)],
-        None,
-    )
+    notes = [*notes_on_before, *notes_on_after, *_without_effect(before, after, where, speed.jobs, sinks=run_sinks)]
+    own = None
     if checkpoint is not None:
         if where.runtime.runtime == "container" or before.through_connect or after.through_connect:
             raise typer.BadParameter(

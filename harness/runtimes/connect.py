@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 from conformance.core.case import Case, Restart
-from conformance.core.errors import WrongUsage
+from conformance.core.errors import WrongUsage, ended_by_stop
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
@@ -192,18 +192,18 @@ class ConnectRuntime:
     def _reach(self, on_progress: ProgressCallback) -> None:
         """Wait for a server that has answered before: its operator may restart it. Raises ``HarnessError`` if it does not come back."""
         deadline = time.monotonic() + (_BACK_SECONDS if self._answered.is_set() else 0)
-        said = False
-        while True:
-            try:
-                self.endpoint.check()
-                break
-            except HarnessError as error:
-                if time.monotonic() >= deadline:
-                    raise
-                if not said:
-                    on_progress(f"{error}; trying again for {_BACK_SECONDS} s")
-                said = True
-            time.sleep(1)
+        stopped, said = threading.Event(), False
+        with ended_by_stop(stopped.set):
+            while True:
+                try:
+                    return self.endpoint.check()
+                except HarnessError as error:
+                    if stopped.is_set() or time.monotonic() >= deadline:
+                        raise
+                    if not said:
+                        on_progress(f"{error}; trying again for {_BACK_SECONDS} s")
+                    said = True
+                stopped.wait(1)
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""

@@ -32,8 +32,8 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
         return _name(name[1])
     if source := _SOURCE.search(message):
         return _source(source[1].rstrip(".").lower(), version)
-    if found := _CLASS.search(message):
-        return _class(found[1].replace("/", "."), version)
+    if java := _CLASS.search(message):
+        return _class(java[1].replace("/", "."), version)
     if "'JavaPackage' object is not callable" in message:
         called = _IN_THE_JVM.findall(traceback)
         return _class(called[-1] if called else "", version)

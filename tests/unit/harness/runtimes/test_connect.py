@@ -1,12 +1,13 @@
 """Addresses of Connect servers, what is secret in them, what such engines lack, and which targets have their engines elsewhere."""
 
 import socket
+import time
 from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from conformance.core.errors import WrongUsage
+from conformance.core.errors import WrongUsage, end_waits
 from harness.engine.engine import NOTHING_ELSE
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
@@ -147,5 +148,10 @@ def test_a_closed_port_is_reported_before_anything_is_installed(tmp_path, monkey
             "Is it running, and can this machine reach it?"
         )
     assert said == [f"{raised.value}; trying again for 2 s"]
+    monkeypatch.setattr(connect, "_BACK_SECONDS", 60)
+    began = time.monotonic()
+    with pytest.raises(HarnessError):
+        runtime.start(Targets.load().select(["newest"])[0], on_progress=lambda _: end_waits())
+    assert time.monotonic() - began < 20
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     Endpoint.parse("sc://spark.invalid:443").check()
