@@ -25,9 +25,9 @@ _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-
 _SLIPS = (
     (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
     ("YYYY", "YYYY is the year of the week", "yyyy for the year"),
-    (r"(y|u)\W*mm|mm\W*(y|u|d)|d\W*mm", "mm is the minute", "MM for the month"),
+    (r"^(?!.*M).*((y|u)\W*mm|mm\W*(y|u|d)|d\W*mm)", "mm is the minute", "MM for the month"),
     (r"(H|h)+\W*MM", "MM is the month", "mm for the minute"),
-    (r"(y|M)\W*DD|DD\W*M", "DD is the day of the year", "dd for the day of the month"),
+    (r"(y|M)\W*DD(?!D)|(?<!D)DD\W*M", "DD is the day of the year", "dd for the day of the month"),
 )
 _UNPARSED = re.compile(
     r"\[?CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to recognize", re.I

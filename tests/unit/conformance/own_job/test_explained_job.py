@@ -176,6 +176,8 @@ def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
         ("yyyy-MM-dd HH:mm:ss", None),
         ("yyyy-MM-dd hh:mm:ss a", None),
         ("dd.MM.yyyy HH:mm", None),
+        ("HH:mm dd/MM/yyyy", None),
+        ("yyyy-DDD HH:mm", None),
         ("yyyy-MM-dd'T'HH:mm:ss.SSSXXX", None),
         ("yyyy-MM-dd hh:mm", "HH for the hour from 0 to 23"),
         ("YYYY-MM-dd HH:mm", "yyyy for the year"),
