@@ -70,10 +70,14 @@ class JobPlan:
     @cached_property
     def stateful(self) -> tuple[PlanNode, ...]:
         """The operators that keep state, from the top."""
-        keeping = tuple(node for node in self.nodes if _KEEPS_STATE.fullmatch(node.name))
-        # A join with a table keeps no state: the analysed plan does not tell which join that is.
-        of_streams = len(self.joins) if PHYSICAL_PLAN in self.text else len(keeping)
-        return keeping if of_streams else tuple(node for node in keeping if node.name != "Join")
+        # A join with a table keeps no state: the analysed plan of a query that ran does not tell which join that is.
+        ran, joins = PHYSICAL_PLAN in self.text, bool(self.joins)
+        return tuple(
+            node
+            for node in self.nodes
+            if _KEEPS_STATE.fullmatch(node.name)
+            and (node.name != "Join" or (joins if ran else all(map(_is_stream, node.children))))
+        )
 
     @cached_property
     def joins(self) -> tuple[PlanNode, ...]:
@@ -128,6 +132,10 @@ def without_numbers(text: str) -> str:
 def _listed(text: str) -> tuple[str, ...]:
     """Return the expressions of a list in brackets."""
     return tuple(item.strip() for item in "\0".join(expressions(text))[1:-1].split("\0") if item.strip())
+
+
+def _is_stream(side: PlanNode) -> bool:
+    return any(node.name.startswith("Streaming") for node in side.downwards())
 
 
 def _below(node: PlanNode) -> Iterator[PlanNode]:

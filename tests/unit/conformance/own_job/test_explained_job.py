@@ -212,6 +212,20 @@ def test_a_plan_tells_its_watermarks_and_first_operator(name):
 
 
 @pytest.mark.parametrize(
+    ("side", "stateful"),
+    [("Relation [who#3] csv", ["Aggregate"]), ("StreamingRelation FileSource[/in], [who#3]", ["Aggregate", "Join"])],
+)
+def test_a_join_with_a_table_keeps_no_state_in_a_query_that_is_refused(side, stateful):
+    plan = JobPlan(
+        "~Aggregate [who#1], [count(1) AS n#5L]\n"
+        "+- ~Join Inner, (who#1 = who#3)\n"
+        "   :- ~StreamingRelation FileSource[/in], [who#1]\n"
+        f"   +- ~{side}\n"
+    )
+    assert [node.name for node in plan.stateful] == stateful
+
+
+@pytest.mark.parametrize(
     ("expression", "cause"),
     [
         ("cast(date_format(placed, yyyy-MM-dd'T'hh:mm, Some(UTC)) as timestamp)", "HH for the hour from 0 to 23"),
