@@ -133,6 +133,9 @@ class Commands(_ReportsErrors, CommandGroup):
     """Imports a command when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        in_group = next((path for path in COMMANDS if path.endswith(f" {args[0]}")), None)
+        if in_group is not None and self.name not in GROUPS:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {in_group!r}?")
         name, listed, rest = super().resolve_command(ctx, args)
         path = f"{self.name} {name}" if self.name in GROUPS else str(name)
         return name, listed if path in GROUPS else listed and load(path), rest

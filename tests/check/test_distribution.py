@@ -92,6 +92,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         "conformance/cases/schema.json",
         "conformance/cases/late-drops/window-still-open.yaml",
         "reports/baselines/lines.jsonl.xz",
+        "reports/baselines/pairs.xz",
         "harness/driver/jobs/__init__.py",
         "reports/exports/templates/script.txt",
     } <= names

@@ -155,11 +155,12 @@ def test_an_option_looks_the_same_in_every_command():
     assert {option: found for option, found in looks.items() if len(found) > 1} == {}
 
 
-def test_a_command_mistyped():
-    done = CliRunner().invoke(app, ["reprot"], prog_name="conformance")
+@pytest.mark.parametrize(("typed", "meant"), [("reprot", "report"), ("validate", "case validate")])
+def test_a_command_mistyped_or_named_without_its_group(typed, meant):
+    done = CliRunner().invoke(app, [typed], prog_name="conformance")
     assert done.exit_code == 2
     assert done.output.splitlines() == [
-        "conformance: No such command 'reprot'. Did you mean 'report'?",
+        f"conformance: No such command {typed!r}. Did you mean {meant!r}?",
         "Try 'conformance --help'.",
     ]
 
