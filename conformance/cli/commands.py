@@ -194,8 +194,9 @@ def _report_error(error: Exception, *, debug: bool) -> int:
     elif (format_message := getattr(error, "format_message", None)) is not None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "conformance"
-        # Typer validates with pydantic, whose prefix tells a user nothing.
-        lines = [f"{command}: {format_message().replace('Value error, ', '')}", f"Try '{command} --help'."]
+        # Typer validates with pydantic, whose prefix tells a user nothing, and lists choices below each other.
+        message = format_message().replace("Value error, ", "").replace("\n\t", " ")
+        lines = [f"{command}: {message}", f"Try '{command} --help'."]
     elif code is not None:
         lines = [f"conformance: {error}"]
     elif isinstance(error, OSError):

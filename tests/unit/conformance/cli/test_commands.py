@@ -155,6 +155,11 @@ def test_an_option_looks_the_same_in_every_command():
     assert {option: found for option, found in looks.items() if len(found) > 1} == {}
 
 
+def test_choices_that_are_missing_are_listed_in_a_line():
+    done = CliRunner().invoke(app, ["case", "export"], prog_name="conformance")
+    assert done.output.startswith("conformance case export: Missing argument 'FORMAT'. Choose from: junit, ")
+
+
 @pytest.mark.parametrize(("typed", "meant"), [("reprot", "report"), ("validate", "case validate")])
 def test_a_command_mistyped_or_named_without_its_group(typed, meant):
     done = CliRunner().invoke(app, [typed], prog_name="conformance")
