@@ -13,7 +13,7 @@ CASES = os.environ.get("CONFORMANCE_CASES") or str(number(8, 200))
 
 
 def test_the_model_and_spark_do_not_disagree(tmp_path, capsys):
-    command = ["fuzz", "--spark", "3.5", "--model", "--side-by-side", "4", "--time", "20m", "--seed"]
+    command = ["maintain", "fuzz", "--spark", "3.5", "--model", "--side-by-side", "4", "--time", "20m", "--seed"]
     done = conformance(tmp_path, *command, SEED, "--max-cases", CASES)
     with capsys.disabled():
         print(f"\n{done.stdout.strip()}")
