@@ -124,7 +124,7 @@ class RowsOfVersions:
                 of_version.without_event_time for of_version in rows
             ),
             filtered: bool(ahead),
-            "A longer delay of the watermark keeps late rows": any(
+            "A longer delay of the watermark keeps late rows (conformance explain says which, and why)": any(
                 of_version.late and not of_version.other_years and not of_version.ahead for of_version in rows
             ),
         }

@@ -73,7 +73,7 @@ def test_versions_that_name_the_operator_of_session_windows_otherwise_agree() ->
 @pytest.mark.parametrize(
     ("seen", "advice"),
     [
-        (run(dropped=9), ["A longer delay of the watermark keeps late rows"]),
+        (run(dropped=9), ["A longer delay of the watermark keeps late rows (conformance explain says which, and why)"]),
         (run(first=0), ["Read the event time as it is written, or filter the rows without one"]),
         (run(dropped=9, first=1_772_366_400_000_000), ["Read the event time in its unit"]),
     ],
@@ -110,7 +110,7 @@ def test_of_one_row_far_in_the_future_a_longer_delay_is_no_advice(
     known = rows(arriving(*times))
     assert known.ahead == ahead
     what, *_ = RowsOfVersions((("3.5.9", known),)).advice.split("; ")
-    late = "A longer delay of the watermark keeps late rows"
+    late = "A longer delay of the watermark keeps late rows (conformance explain says which, and why)"
     filtered = f"Filter rows so far ahead as that of {ahead}: those after it are late, with a longer delay too"
     assert what == (filtered if ahead else late)
 
