@@ -15,7 +15,7 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import named_job, queries
+from conformance.cli.named_job import WHICH, named_job, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
@@ -64,12 +64,7 @@ def check(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
     to: str = option(..., "The version it will run on.", "VERSION", SELECT_VERSIONS),
-    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
-    event_time: job_options.EventTimes = None,
-    schema: job_options.Schemas = None,
-    rows: job_options.Rows = 200,
-    arrival: job_options.Arrival = "file",
-    missing: job_options.Missing = "refuse",
+    sample_options: job_options.SampleOptions,
     accept_lost: bool = flag(
         "--accept-lost", "Do not fail because rows are late or have no event time.", job_options.INPUT
     ),
@@ -131,17 +126,14 @@ def check(
         job=job,
         call=call,
         main=main,
-        which="name a program, a file of SQL or a function, or --call a method or --main a class of --jar",
+        which=WHICH,
         arguments=arguments,
         output_mode=output_mode,
         watermarks=watermark or (),
         run_sinks=run_sinks,
         values=set_ or (),
     )
-    silent = named.kind != "a function"
-    files = job_options.SampleFiles.of(
-        sample, schema, rows, where, event_time=event_time, allow_silent=silent, arrival=arrival, missing=missing
-    )
+    files = sample_options.files(where, allow_silent=named.kind != "a function")
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:

@@ -98,7 +98,7 @@ def resume(
     watermark: job_options.Watermarks = None,
     set_: job_options.Values = None,
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
-    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
+    sample: job_options.Samples = None,
     schema: job_options.Schemas = None,
     missing: job_options.Missing = "refuse",
     rows: job_options.Rows = 200,
@@ -130,7 +130,8 @@ def resume(
         watermarks=watermark or (),
         values=set_ or (),
     )
-    sample_files = job_options.SampleFiles.of(sample, schema, rows, where_to_run, allow_silent=True, missing=missing)
+    sample_options = job_options.SampleOptions(sample, schema=schema, rows=rows, missing=missing)
+    sample_files = sample_options.files(where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
     given = resumption.GivenCheckpoint.at(where)  # refuses a folder that is no checkpoint before an engine starts
     with ExitStack() as stack:

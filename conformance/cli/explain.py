@@ -13,7 +13,7 @@ from conformance.account import explanation
 from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
 from conformance.cli.engine_options import EngineOptions, JobCode, Settings, Speed, one_target
-from conformance.cli.named_job import named_job, queries
+from conformance.cli.named_job import WHICH, named_job, queries
 from conformance.cli.options import argument, grouped, known_version, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
@@ -84,12 +84,7 @@ def explain(
     ),
     call: job_options.Call = None,
     main: job_options.Main = None,
-    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
-    event_time: job_options.EventTimes = None,
-    schema: job_options.Schemas = None,
-    rows: job_options.Rows = 200,
-    arrival: job_options.Arrival = "file",
-    missing: job_options.Missing = "refuse",
+    sample_options: job_options.SampleOptions,
     batches: int = option(
         MICRO_BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=1, max=MOST_BATCHES
     ),
@@ -118,31 +113,27 @@ def explain(
             if value:
                 raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
         job, given = job_options.with_arguments(case, arguments, main)
-        what = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
         named = named_job(
             job=job,
             call=call,
             main=main,
-            which=what,
+            which=WHICH,
             arguments=given,
             output_mode=output_mode,
             watermarks=watermark or (),
             values=set_ or (),
         )
         where = job_options.options_of_job(engines, settings, speed, code)
-        files = job_options.SampleFiles.of(
-            sample,
-            schema,
-            rows,
-            where,
-            event_time=event_time,
-            allow_silent=named.kind != "a function",
-            arrival=arrival,
-            missing=missing,
-        )
+        files = sample_options.files(where, allow_silent=named.kind != "a function")
         raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
-    of_a_job: dict[str, object] = {"--sample": sample, "ARGUMENT": arguments, "--event-time": event_time}
-    of_a_job |= {"--schema": schema, "--output-mode": output_mode, "--watermark": watermark, "--set": set_}
+    of_a_job: dict[str, object] = {"--sample": sample_options.sample, "ARGUMENT": arguments}
+    of_a_job |= {
+        "--event-time": sample_options.event_time,
+        "--schema": sample_options.schema,
+        "--output-mode": output_mode,
+        "--watermark": watermark,
+        "--set": set_,
+    }
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)

@@ -27,7 +27,7 @@ from reports.results.status import Statement
 INPUT, JOB = "The input", OWN_CODE
 
 Samples = Annotated[
-    list[str],
+    list[str] | None,
     shared(
         "Rows of a stream: a file ending in .jsonl, .csv or .parquet. Repeatable.", "STREAM=FILE", INPUT, "--sample"
     ),
@@ -115,30 +115,6 @@ class SampleFiles:
     arrival: ArrivalOrder = "file"
     missing: WithoutColumn = "refuse"
 
-    @classmethod
-    def of(
-        cls,
-        given: Sequence[str],
-        schemas: Sequence[str] | None,
-        rows: int,
-        use: EngineUse,
-        *,
-        event_time: Sequence[str] | None = None,
-        allow_silent: bool = False,
-        arrival: ArrivalOrder = "file",
-        missing: WithoutColumn = "refuse",
-    ) -> SampleFiles:
-        """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
-        files, times, ddl = pairs(given, "--sample"), pairs(event_time, "--event-time"), pairs(schemas, "--schema")
-        for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
-            if strange := sorted(named.keys() - files.keys()):
-                what = f"there is no sample {strange[0]}; samples are {', '.join(files)}"
-                raise typer.BadParameter(what, param_hint=name)
-        for file in files.values():
-            if not Path(file).exists():
-                raise typer.BadParameter(f"{file}: No such file or directory", param_hint="--sample")
-        return cls(files, times, ddl, rows, use.runtime.conf.get("spark.sql.session.timeZone"), arrival, missing)
-
     @property
     def names(self) -> Collection[str]:
         return self.files.keys()
@@ -173,6 +149,32 @@ class SampleFiles:
         if stream in self.ddl:
             return self.ddl[stream]
         return self.read(stream).schema.ddl if stream in self.files else None
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """The samples of a job, and how their rows arrive."""
+
+    sample: Samples = None
+    event_time: EventTimes = None
+    schema: Schemas = None
+    rows: Rows = 200
+    arrival: Arrival = "file"
+    missing: Missing = "refuse"
+
+    def files(self, use: EngineUse, *, allow_silent: bool) -> SampleFiles:
+        """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
+        given = pairs(self.sample, "--sample")
+        times, ddl = pairs(self.event_time, "--event-time"), pairs(self.schema, "--schema")
+        for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
+            if strange := sorted(named.keys() - given.keys()):
+                what = f"there is no sample {strange[0]}; samples are {', '.join(given)}"
+                raise typer.BadParameter(what, param_hint=name)
+        for file in given.values():
+            if not Path(file).exists():
+                raise typer.BadParameter(f"{file}: No such file or directory", param_hint="--sample")
+        zone = use.runtime.conf.get("spark.sql.session.timeZone")
+        return SampleFiles(given, times, ddl, self.rows, zone, self.arrival, self.missing)
 
 
 def described(sample: Sample) -> str:

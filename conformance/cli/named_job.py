@@ -19,6 +19,9 @@ from conformance.runner.resources import EngineUse
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target
 
+WHICH = "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"
+"""What to write if nothing names a job."""
+
 
 def named_job(
     *,

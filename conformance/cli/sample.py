@@ -68,7 +68,7 @@ def sample(
         raise typer.BadParameter("only what is recorded can be replaced: add --record N", param_hint="--mask")
     masked = [(stream, column) for stream, _, column in (text.partition("=") for text in mask or ())]
     where = job_options.options_of_job(engines, settings, speed, code)
-    files = job_options.SampleFiles.of((), schema, 1, where, allow_silent=True)
+    files = job_options.SampleOptions(schema=schema, rows=1).files(where, allow_silent=True)
     target, notes = engine_options.one_target(from_, "--from")
     program, where = named.program(where)
     errors = errors_console(notes, f"{named.text}: asking {target.version} what it reads")

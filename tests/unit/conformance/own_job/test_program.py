@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.job_options import SampleFiles
+from conformance.cli.job_options import SampleFiles, SampleOptions
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
 from conformance.own_job.job_run import write_job
@@ -72,7 +72,7 @@ def files(tmp_path: Path):
             (tmp_path / f"{name}.jsonl").write_text('{"t": "2026-03-01 12:00:00", "n": 1}\n')
         given = [f"{name}={tmp_path}/{name}.jsonl" for name in names]
         ddl = [f"{name}={text}" for name, text in schemas.items()]
-        return SampleFiles.of(given, ddl, 200, EngineUse(), allow_silent=True)
+        return SampleOptions(given, schema=ddl).files(EngineUse(), allow_silent=True)
 
     return of
 
