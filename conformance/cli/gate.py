@@ -72,7 +72,6 @@ def gate(
     if runtimes and before == after:
         verb = "are both answered by" if any(one.answered_by for one in runtimes.values()) else "both contain"
         raise WrongUsage(f"{from_} and {to} {verb} Apache Spark {before}: there is nothing to compare")
-    by_strength = fail_on in ("documented", "guaranteed")
     baseline_read = Results.read(baseline) if baseline is not None else None
     known = published_pair(before, after) if not (results or cases or used or baseline_read) else None
     features = None
@@ -80,7 +79,6 @@ def gate(
         known, features = _compared(results, before, after, cases, with_features=bool(used))
     answer = known.ruled(
         fail_on,
-        known.strengths if by_strength else None,
         used,
         features,
         read_accepted(accept) if accept is not None else (),

@@ -23,7 +23,7 @@ from conformance.query_progress.answer import cause_lines, cause_records
 from conformance.query_progress.causes import Cause, duration
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
-from harness.engine.request import ROWS_AT
+from harness.driver.backend import ROWS_AT
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 

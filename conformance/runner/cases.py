@@ -33,7 +33,7 @@ from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
 from conformance.variants.catalogue import VariedCase, varied
-from harness.engine.request import READ_STATE
+from harness.driver.checkpoint import READ_STATE
 from harness.environments import provision
 from harness.runtimes.accelerators import Accelerator, accelerator
 from harness.runtimes.options import RuntimeOptions

@@ -18,9 +18,9 @@ from harness.engine.engine import Runtime
 from harness.environments import provision
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster, Storage, StorageUrl
+from harness.runtimes.line_packages import package_of
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
-from harness.runtimes.tables import package_of
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
 from harness.scheduling.kept_engines import KeptEngines

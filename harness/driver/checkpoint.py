@@ -170,7 +170,7 @@ def state_as_constants(session: Any, checkpoint: str) -> Any:
     return session.createDataFrame(state.collect(), state.schema)
 
 
-ASKED = "spark.conformance.readState"
+READ_STATE = "spark.conformance.readState"
 """The setting of a case that asks for the rows of the state."""
 _JOIN = "symmetricHashJoin"
 _SIDES = ("left", "right")

@@ -20,21 +20,29 @@ _NO_DIRECTORY = "Mkdirs failed to create"
 
 
 class FailureReason(str, Enum):
-    """The host's ``FailureReason``, by which it tells failures apart."""
+    """Why there is no answer; ``harness/driver/errors.py`` raises them."""
 
     DRIVER_ERROR = "driver-error"
+    """An exception of the driver's own."""
     PYSPARK_MISSING = "pyspark-missing"
     PYTHON_UNSUPPORTED = "python-unsupported"
+    """The driver or pyspark cannot be imported."""
     STORAGE_UNWRITABLE = "storage-unwritable"
     CONNECT_REFUSED = "connect-refused"
+    """The Spark Connect server opened no session; the message is its reason."""
     ENGINE_LOST = "engine-lost"
+    """The JVM or the server no longer answers; the driver ends."""
     DISK_FULL = "disk-full"
     FILES_UNWRITABLE = "files-unwritable"
     MACHINE_OVERLOADED = "machine-overloaded"
     EXECUTORS_LOST = "executors-lost"
+    """Spark gave up on a job because the cluster lost executors repeatedly."""
     NO_EXECUTORS = "no-executors"
+    """The cluster gives no executor; the message is why, as far as its master says it."""
     KAFKA_FAILED = "kafka-failed"
+    """The broker did not do what the case needs."""
     NOT_PERMITTED = "not-permitted"
+    """The plan of the case does what only ``--allow-code`` permits, or its code what nothing permits."""
 
 
 class DriverFailure(Exception):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
 from .backend import ROWS_AT, Backend, OnEmitted
-from .checkpoint import ASKED, CheckpointLogs, newest_path, state_as_constants, stored_state
+from .checkpoint import READ_STATE, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build
 from .errors import DriverFailure, EngineLost, FailureReason, NotPermitted, describe, machine_failure
@@ -167,7 +167,7 @@ class Execution:
                         fields["plan"] = self._backend.plan(self._query, self._frame, self._has_executed)
                     if self._native is not None:
                         fields["native"], self._native = sorted(self._native), set()
-                    if self._conf.get(ASKED) == "true":
+                    if self._conf.get(READ_STATE) == "true":
                         fields["stored"] = stored_state(self._session, self._checkpoint.path, batches)
                 elif step.plan and self._frame is not None and "own_code" not in error:
                     fields["plan"] = self._backend.plan(None, self._frame, False)

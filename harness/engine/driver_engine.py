@@ -16,6 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Interrupted, Observation, StepSeen
+from harness.driver import PROTOCOL
+from harness.driver.errors import FailureReason
 from harness.engine.engine import (
     DriverFailed,
     EngineDied,
@@ -29,13 +31,11 @@ from harness.engine.engine import (
 )
 from harness.engine.protocol import (
     ANSWERS,
-    VERSION,
     CaseRequest,
     Done,
     DriverAnswer,
     Emitted,
     Failed,
-    FailureReason,
     Hello,
     Message,
     ProgramRequest,
@@ -237,8 +237,8 @@ class DriverConnection:
                 answer = self.next_answer(mailbox, timeout, "startup")
         if not isinstance(answer, Hello):
             raise self.unexpected(answer, "startup")
-        if (version := answer.identity.protocol) != VERSION:
-            raise EngineFailed(f"the driver speaks version {version} of the protocol, this harness speaks {VERSION}")
+        if (version := answer.identity.protocol) != PROTOCOL:
+            raise EngineFailed(f"the driver speaks version {version} of the protocol, this harness speaks {PROTOCOL}")
         return answer
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:

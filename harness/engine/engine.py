@@ -10,7 +10,8 @@ from typing import Protocol
 
 from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Identity, Observation, StepSeen
-from harness.engine.protocol import CaseRequest, FailureReason, ProgramRequest, ProgramSeen
+from harness.driver.errors import FailureReason
+from harness.engine.protocol import CaseRequest, ProgramRequest, ProgramSeen
 from harness.errors import HarnessError, machine_cause
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target

@@ -13,15 +13,14 @@ A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from conformance.core.observation import Column, Identity, OwnCodeError, StepSeen
-
-VERSION = 1
+from harness.driver import PROTOCOL
+from harness.driver.errors import FailureReason
 
 Json: TypeAlias = Any
 Partitions: TypeAlias = tuple[tuple[dict[str, Json], ...], ...]
@@ -271,32 +270,6 @@ class ProgramSeen(DriverAnswer):
     """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 
 
-class FailureReason(StrEnum):
-    """Why there is no answer; ``harness/driver/errors.py`` raises them."""
-
-    DRIVER_ERROR = "driver-error"
-    """An exception of the driver's own."""
-    PYSPARK_MISSING = "pyspark-missing"
-    PYTHON_UNSUPPORTED = "python-unsupported"
-    """The driver or pyspark cannot be imported."""
-    STORAGE_UNWRITABLE = "storage-unwritable"
-    CONNECT_REFUSED = "connect-refused"
-    """The Spark Connect server opened no session; the message is its reason."""
-    ENGINE_LOST = "engine-lost"
-    """The JVM or the server no longer answers; the driver ends."""
-    DISK_FULL = "disk-full"
-    FILES_UNWRITABLE = "files-unwritable"
-    MACHINE_OVERLOADED = "machine-overloaded"
-    EXECUTORS_LOST = "executors-lost"
-    """Spark gave up on a job because the cluster lost executors repeatedly."""
-    NO_EXECUTORS = "no-executors"
-    """The cluster gives no executor; the message is why, as far as its master says it."""
-    KAFKA_FAILED = "kafka-failed"
-    """The broker did not do what the case needs."""
-    NOT_PERMITTED = "not-permitted"
-    """The plan of the case does what only ``--allow-code`` permits, or its code what nothing permits."""
-
-
 class Failed(DriverAnswer):
     """The driver could not carry out the request, or did not start."""
 
@@ -317,4 +290,4 @@ ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema; ``python -m tools.regenerate`` writes them."""
     for message in (CaseRequest, ProgramRequest, Hello, StepAnswer, Emitted, Reached, Done, ProgramSeen, Failed):
-        yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
+        yield message.__name__, {"$id": f"{message.__name__}/v{PROTOCOL}", **message.model_json_schema(by_alias=True)}

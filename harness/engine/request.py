@@ -91,10 +91,6 @@ _NAMES: Mapping[type[Action], Literal["start", "idle", "advance", "add", "backlo
     Backlog: "backlog",
     Alter: "alter",
 }
-READ_STATE = "spark.conformance.readState"
-"""The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/checkpoint.py``)."""
-ROWS_AT = "spark.conformance.rowsAt"
-"""The setting with which the driver runs what stands below an operator in place of the query (``harness/driver/classic.py``)."""
 
 
 def request_for(

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict
@@ -130,8 +129,6 @@ class Manifest(BaseModel):
     """The embedded Java; None if the host's is used."""
     java_version: str | None
     """That of the embedded Java: it never changes, and asking it takes 0.1 s."""
-    bytecode: Literal[True]
-    """Older manifests lack the key; their environments are made again."""
 
     def write(self, root: Path) -> None:
         """Mark the environment in ``root`` as complete, atomically."""

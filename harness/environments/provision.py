@@ -163,7 +163,6 @@ def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) 
         spark_home=Path(contents["spark_home"]),
         java_home=home,
         java_version=version,
-        bytecode=True,
     )
 
 

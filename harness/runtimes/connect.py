@@ -17,9 +17,9 @@ from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage, ended_by_stop
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import without_secrets
+from harness.driver.errors import FailureReason
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
-from harness.engine.protocol import FailureReason
 from harness.engine.request import kills_its_engine, looks_at_plans, runs_a_sink
 from harness.environments.provision import prepare
 from harness.errors import HarnessError

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from conformance.core.case import TableFormat
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
@@ -102,3 +103,7 @@ def entries(file: str) -> Mapping[str, Mapping[str, Any]]:
     """The entries of a file of data beside this module, by name."""
     content: Mapping[str, Mapping[str, Any]] = read_data(_HERE, file)
     return content
+
+
+def package_of(format: TableFormat) -> LinePackage:
+    return LinePackage.of(entries("tables.yaml")[format], "tables_jars.sha256")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.wording import secrets_of, without_secrets
+from harness.driver.errors import FailureReason
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted
-from harness.engine.protocol import FailureReason
 from harness.engine.transport import SubprocessTransport
 from harness.environments.class_archive import ArchiveRecording, ClassArchive, option
 from harness.environments.environment import Environment
@@ -23,7 +23,7 @@ from harness.runtimes import program
 from harness.runtimes.accelerators import NATIVE, Accelerator
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.kafka import Kafka, KafkaAccess
-from harness.runtimes.line_packages import LISTS, package_access
+from harness.runtimes.line_packages import LISTS, package_access, package_of
 from harness.runtimes.own_code import (
     JARS,
     LOCAL_JARS,
@@ -35,7 +35,6 @@ from harness.runtimes.own_code import (
     with_requirements,
     worker_settings,
 )
-from harness.runtimes.tables import package_of
 from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"

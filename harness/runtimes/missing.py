@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from conformance.core.case import TABLE_FORMATS, TableFormat
 from conformance.core.versions import SparkVersion
-from harness.runtimes.line_packages import entries
-from harness.runtimes.tables import package_of
+from harness.runtimes.line_packages import entries, package_of
 
 _SOURCE = re.compile(r"Failed to find (?:the )?data source: ([\w.-]+)", re.IGNORECASE)
 _CLASS = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w./$]+)")

@@ -287,12 +287,11 @@ class KnownPair:
     titles: Mapping[str, str] = field(default_factory=dict)
     """The title of each case that changes and is at hand."""
     strengths: Mapping[str, Strength] = field(default_factory=dict)
-    """Whether the behaviour of each such case is documented."""
+    """Whether the behaviour of each such case is documented, as it is of a case that is not at hand."""
 
     def ruled(
         self,
         fail_on: FailOn = "running",
-        strengths: Mapping[str, Strength] | None = None,
         uses: frozenset[str] = frozenset(),
         needs: Mapping[str, Sequence[str]] | None = None,
         accepted: Sequence[Acceptance] = (),
@@ -306,19 +305,18 @@ class KnownPair:
                 failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
                 ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
                 version has always fails.
-            strengths: whether the behaviour of each case is documented, as it is of a missing case; not needed for
-                ``running`` and ``any``.
             uses: features of the query; changes of cases that need none of them pass. Empty: any query.
             needs: the features that each case needs; a missing case may need any.
             earlier: the cells of both versions in earlier results, by case; changes that are in them pass.
             require_tried: whether the gate fails if something that a version could run was not tried.
         """
         needs, compared = needs or {}, self.compared
+        by_strength = fail_on in ("documented", "guaranteed")
         about = [entry for entry in accepted if entry.applies_to(compared.before.spark, compared.after.spark)]
         rulings = []
         used: set[Acceptance] = set()
         for change, condition in zip(compared.changes, self.conditions, strict=True):
-            strength = strengths.get(change.case, "documented") if strengths is not None else None
+            strength = self.strengths.get(change.case, "documented") if by_strength else None
             covering = [entry for entry in about if entry.covers(change)]
             used.update(covering)
             passing: Passing = "fails"

@@ -22,9 +22,9 @@ from typing import Any
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
+from harness.driver.errors import FailureReason
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineDied, EngineLocation, EngineNeeds, EngineNotStarted
-from harness.engine.protocol import FailureReason
 from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback

@@ -9,7 +9,6 @@ import pytest
 
 from harness.driver import errors
 from harness.driver.errors import EngineLost, grpc_details, reason_of, unwritable
-from harness.engine import protocol
 
 
 class Py4JJavaError(Exception):
@@ -86,10 +85,6 @@ def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(
     utils.convert_exception = lambda thrown: CapturedException(thrown.getMessage(), "")
     errors.keep_origins()
     assert utils.convert_exception(refused).java_throwable is refused
-
-
-def test_the_codes_of_the_driver_are_those_of_the_protocol():
-    assert {reason.value for reason in errors.FailureReason} == {reason.value for reason in protocol.FailureReason}
 
 
 @pytest.mark.parametrize(

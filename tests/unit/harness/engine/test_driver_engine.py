@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness.driver.errors import FailureReason
 from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH, DriverEngine
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed, EngineNotStarted, TooBusy
-from harness.engine.protocol import CaseRequest, FailureReason
+from harness.engine.protocol import CaseRequest
 from harness.engine.transport import bounded_lines
 from harness.progress import ignore_progress
 from tests.support.miniature.runtime import MiniatureRuntime

@@ -114,15 +114,6 @@ def test_what_is_half_made_is_removed_and_made_again(missing: str, with_java: di
     assert not (root / "left over").exists()
 
 
-def test_one_of_before_there_was_bytecode_is_made_again(with_java: dict[str, str]) -> None:
-    prepare(TARGET, environ=with_java, installer=FakeInstaller())
-    marker = _root(with_java) / "environment.json"
-    said = json.loads(marker.read_text())
-    del said["bytecode"]
-    marker.write_text(json.dumps(said))
-    assert prepared(TARGET, environ=with_java) is None
-
-
 def test_an_embedded_java_that_has_gone_is_installed_again(bare: dict[str, str]) -> None:
     environment = prepare(TARGET, environ=bare, installer=FakeInstaller())
     shutil.rmtree(environment.java_home)

@@ -13,9 +13,8 @@ from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import known_jars
 from harness.errors import HarnessError
 from harness.runtimes import line_packages
-from harness.runtimes.line_packages import package_access
+from harness.runtimes.line_packages import package_access, package_of
 from harness.runtimes.missing import how_to_mend
-from harness.runtimes.tables import package_of
 from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")

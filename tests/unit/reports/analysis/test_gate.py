@@ -108,7 +108,7 @@ def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
         "3.5.9",
         "4.3.0",
         fail_on="documented",
-        strengths={"f/rows": "observed"},
+        cases=[case(id="f/rows", strength="observed")],
     )
     assert [(ruling.change.case, ruling.passing) for ruling in answer.rulings] == [
         ("f/rows", "tolerated"),
@@ -123,7 +123,7 @@ class TestKnownBugs:
     def test_one_that_only_the_later_version_has_fails_with_every_option(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
         read = Results.read(tmp_path / "bug.jsonl")
-        observed: dict[str, object] = {"fail_on": "guaranteed", "strengths": {"f/a": "observed"}}
+        observed: dict[str, object] = {"fail_on": "guaranteed", "cases": [case(id="f/a", strength="observed")]}
         into, out_of = decide(read, "4.3.0", "3.5.9", **observed), decide(read, "3.5.9", "4.3.0", **observed)  # type: ignore[arg-type]
         assert [ruling.passing for ruling in (*into.rulings, *out_of.rulings)] == ["fails", "tolerated"]
         code, out = gate(capsys, "bug.jsonl", "--from", "4.3.0", "--to", "3.5.9")
