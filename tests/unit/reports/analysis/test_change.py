@@ -84,12 +84,6 @@ def test_worst_first_and_each_by_its_kind(tmp_path: Path) -> None:
     assert found.of("accepted") == ()
 
 
-def test_every_case_with_two_answers_is_compared(tmp_path: Path) -> None:
-    answers = {"a/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "a/other": {"3.5.9": a.LOST, "4.3.0": a.CALM}}
-    found = changed(tmp_path, answers)
-    assert (len(found.changes), found.same, found.compared) == (1, ("a/same",), 2)
-
-
 def test_the_same_two_answers_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The releases of a line mostly give the same answer, and a report compares every two of them."""
     old, new = ("3.0.3", "3.1.3", "3.2.4"), ("4.0.5", "4.1.4", "4.2.1")

@@ -10,10 +10,8 @@ from conformance.cli.main import app
 from conformance.core.observation import Column
 from reports.analysis.equivalence import NothingInCommon, compare
 from reports.results.reading import Results
-from reports.results.records import Cell
 from reports.results.writing import ResultsWriter
 from tests.support.cells import handoff_cell
-from tests.support.observations import batch, observed, step, window
 from tests.support.runs import cell, header
 
 CASES = ("late/a", "late/b")
@@ -80,12 +78,7 @@ def test_fewer_cells_compared_than_both_runs_have_is_no_equality(tmp_path, other
         changed = [cells[0], cells[1].model_copy(update={"case_digest": "1" * 64})]
     found = compare(results(tmp_path, "a", *cells), results(tmp_path, "b", *(changed if other == "changed" else cells)))
     assert (found.compared, found.different, found.exit_code) == (1, (), 3)
-
-
-def test_two_missing_answers_are_not_reported_as_equal(tmp_path):
-    a = results(tmp_path, "a", cell("late/a", SPARK, "broken"), cases=("late/a",))
-    found = compare(a, a)
-    assert (found.different, found.silent, found.compared, found.exit_code) == ((), 1, 0, 3)
+    assert (found.changed, found.silent) == ((("late/b",), 0) if other == "changed" else ((), 1))
 
 
 @pytest.mark.parametrize("status", ["broken", "not-applicable", "changed"])
@@ -114,15 +107,6 @@ def test_columns_of_other_names_are_paired_by_version(tmp_path):
     found = compare(results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",)), Results.read(path))
     assert [(one.name, other.name) for one, other in found.pairs] == [(SPARK, "installed-3.5.9")]
     assert found.compared == 1
-
-
-def test_a_case_that_was_changed_is_not_compared(tmp_path):
-    changed = cell("late/a", SPARK, "violates").model_copy(update={"case_digest": "1" * 64})
-    found = compare(
-        results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",)),
-        results(tmp_path, "b", changed, cases=("late/a",)),
-    )
-    assert (found.changed, found.compared, found.different) == (("late/a",), 0, ())
 
 
 def test_what_only_one_has_is_counted(tmp_path, run):
@@ -154,22 +138,6 @@ def test_diff_for_a_program(tmp_path, run):
     assert [(one["case"], one["statuses"], one["step"]) for one in told["different"]] == [
         ("late/b", ["conforms", "violates"], 1)
     ]
-
-
-def answering(*batches):
-    """A cell that saw these micro-batches."""
-    seen = observed(step(1, *batches)).model_copy(update={"case": "late/a"})
-    about = cell("late/a", SPARK).model_dump()
-    return Cell.model_validate({**about, "observation": seen, "behaviour": seen.behaviour_digest})
-
-
-def test_a_missing_metric_is_not_a_difference(tmp_path, run):
-    one, other = cell("late/a", SPARK), answering(batch(0, window("12:00", "12:10", 1), dropped=None))
-    assert one.behaviour != other.behaviour
-    write(tmp_path / "a", [one], cases=("late/a",))
-    write(tmp_path / "b", [other], cases=("late/a",))
-    code, said = run("maintain", "diff", tmp_path / "a", tmp_path / "b")
-    assert (code, said.splitlines()[-1]) == (0, "1 cell compared: 1 the same, 0 different")
 
 
 def test_combine_makes_one_matrix_and_one_file(tmp_path, run):

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.gate import Acceptance
 from reports.results.lookup import NoSuchVersion, find
 from reports.results.reading import Results
 from tests.support import cells as a
-from tests.support.gates import gate as decide
 from tests.unit.reports.analysis.test_gate import ANSWERS, PAIR, gate
 
 
@@ -38,10 +36,3 @@ def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(capsys) -> N
         Path("accepted.yaml").write_text(text)
         assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 2
         assert Path("accepted.yaml").read_text() == text
-
-
-@pytest.mark.parametrize(("after", "passing"), [("4.3.0", "accepted"), ("3.5.9", "fails")])
-def test_an_acceptance_of_the_later_version_is_not_one_of_the_earlier(tmp_path: Path, after: str, passing: str) -> None:
-    entry = Acceptance(Path("a.yaml"), 1, "slack", case="f/rows", after=after)
-    answer = decide(Results.read(tmp_path / "results.jsonl"), "3.5.9", "4.3.0", accepted=[entry])
-    assert {one.passing for one in answer.rulings if one.change.case == "f/rows"} == {passing}

@@ -33,17 +33,3 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     (tmp_path / "other.jsonl").write_text('{"kind": "run"}\n')
     with pytest.raises(ValidationError):
         CrashRecords.read(tmp_path / "other.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("records", "code"),
-    [
-        ([record(), record("refused", "A")], 0),
-        ([record("unclear", "NullPointerException")], 0),
-        ([record(), record("other rows"), NOT_RECORDED], 1),
-        ([record(), NOT_RECORDED], 3),
-        ([], 3),
-    ],
-)
-def test_only_other_rows_fail(records, code):
-    assert CrashRecords(HEADER, tuple(records)).exit_code == code

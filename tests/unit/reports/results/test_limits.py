@@ -12,10 +12,6 @@ from reports.results.reading import Results
 from tests.support.runs import written
 
 
-def test_the_limits() -> None:
-    assert (reading.MOST_BYTES, reading.LONGEST_LINE) == (4_294_967_296, 33_554_432)
-
-
 def test_a_file_at_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "r")
     size = path.stat().st_size

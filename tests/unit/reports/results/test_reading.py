@@ -12,14 +12,12 @@ import pytest
 import reports.results.records
 from conformance.core.observation import Observation
 from conformance.core.output_file import BeingWritten
-from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results, together
-from reports.results.records import Cell, TargetRecord, json_schema
+from reports.results.records import TargetRecord, json_schema
 from reports.results.status import MARKS
 from reports.results.writing import ResultsWriter
-from tests.support.observations import NEWEST, batch, observed, step, window
 from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
 
 SCHEMA = Path(reports.results.records.__file__).with_name("results.schema.json")
@@ -51,22 +49,6 @@ def test_a_cell_keeps_its_evidence_without_the_raw_progress() -> None:
     assert one.findings[0].aspect == "rows"
     assert (one.family, one.duration_ms, one.behaviour is not None) == ("late", 12, True)
     assert cell("late/a", "spark-3.5.9", "differs").differs is not None
-
-
-def test_every_run_of_a_flaky_cell_is_kept(tmp_path: Path) -> None:
-    of = case_named("late/a")
-    seen = [
-        observed(step(1, batch(0, window("12:00", "12:10", total)))).model_copy(update={"case": "late/a"})
-        for total in (1, 2)
-    ]
-    verdict = combine([judge(of, NEWEST, one) for one in seen])
-    record = Cell.of(of, "spark-4.3.0", verdict, seen, 7)
-    assert record.status == "flaky"
-    assert [run.status for run in record.runs] == ["conforms", "violates"]
-    assert [run.observation.steps[0].batches[0].rows[0][2] for run in record.runs if run.observation] == [1, 2]
-    with ResultsWriter(tmp_path / "r", header(("late/a",), ("spark-4.3.0",))) as writer:
-        writer.write(record)
-    assert Results.read(tmp_path / "r").cells == (record,)
 
 
 def test_each_cell_is_on_the_disk_when_it_is_written(tmp_path: Path) -> None:
@@ -142,11 +124,6 @@ class TestTogether:
         assert results.footer.counts == {"conforms": 4}
         assert results.paths == (old, new)
 
-    def test_runs_of_other_cases(self, tmp_path: Path) -> None:
-        results = Results.read_all([written(tmp_path / "1", ("f/a",)), written(tmp_path / "2", ("f/b",))])
-        assert results.header.cases == ("f/a", "f/b")
-        assert len(results.cells) == 4
-
     def test_one_is_itself(self, tmp_path: Path) -> None:
         one = Results.read(written(tmp_path / "r"))
         assert together([one]) is one
@@ -215,10 +192,3 @@ class TestNothingIsLost:
                 ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",)))
             first.write(cell("a", "spark-3.5.9"))
         assert len(Results.read(tmp_path / "r").cells) == 1
-
-    def test_results_that_are_still_being_written_are_named(self, tmp_path: Path) -> None:
-        with (
-            ResultsWriter(tmp_path / "r", header((), ())),
-            pytest.raises(UnusableResults, match=r"there is no such file, but r\.part of a run that has not finished"),
-        ):
-            Results.read(tmp_path / "r")

@@ -19,7 +19,6 @@ from reports.results.records import (
     Header,
     TargetRecord,
     handoff_name,
-    json_schema,
 )
 from tests.support.observations import NEWEST, batch, differs, observed, step, window
 from tests.support.runs import STARTED, case_named, cell, header
@@ -53,10 +52,8 @@ class TestTarget:
 
     @pytest.mark.parametrize(("name", "spark"), [("ours", "3.5.9"), ("a", "3.5.9"), ("spark-4.0.0", "3.5.9")])
     def test_another_build_is_not_apaches(self, name, spark) -> None:
-        assert not TargetRecord(name=name, spark=spark).apache
-
-    def test_a_label_is_the_title(self) -> None:
-        assert TargetRecord(name="ours", spark="3.5.9").title == "ours"
+        one = TargetRecord(name=name, spark=spark)
+        assert (one.apache, one.title) == (False, name.removeprefix("spark-"))
 
     def test_without_a_spark_version(self) -> None:
         assert TargetRecord(name="model", spark="model").version is None
@@ -134,9 +131,6 @@ class TestHeader:
 
 
 class TestCell:
-    def test_its_key(self) -> None:
-        assert cell("late/a", OLD).key == ("late/a", OLD)
-
     @pytest.mark.parametrize(
         ("id", "expansion", "variant", "written", "file"),
         [
@@ -212,12 +206,6 @@ class TestCellWithACheckpoint:
         versions = {"from_": VersionRange.parse("==3.5.*"), "to": VersionRange.parse(">=4.0")}
         said = DocumentedDifference.of(entry.model_copy(update=versions))
         assert (said.origin, said.spark, said.ticket) == ("==3.5.*", ">=4.0", " (no ticket)")
-
-
-def test_the_schema_names_the_format() -> None:
-    schema = json_schema()
-    assert list(schema)[:3] == ["$schema", "title", "description"]
-    assert schema["description"].startswith("Format 4: a header")
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,3 @@ def test_each_version_needs_all_of_its_parts(tmp_path):
         Results.read_all(paths)
     paths.append(part(tmp_path, 2, 2, "late/b", targets=(new,)))
     assert len(Results.read_all(paths).cells) == 4
-
-
-def test_a_part_twice_is_refused(tmp_path):
-    (tmp_path / "again").mkdir()
-    paths = [part(tmp_path, 1, 2, "late/a"), part(tmp_path, 2, 2, "late/b"), part(tmp_path / "again", 1, 2, "late/a")]
-    with pytest.raises(UnusableResults, match="late/a on spark"):
-        Results.read_all(paths)
