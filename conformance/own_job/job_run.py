@@ -464,6 +464,14 @@ class OwnQuery:
     """What its program asks for otherwise on the later version."""
 
 
+def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
+    """What is not tried of a flow of a declarative pipeline; ``batch``: the tables of the pipeline that no stream fills."""
+    what = f"the flow {name} ran as a query in append mode with availableNow, as Spark's runner of pipelines starts it"
+    tried = Statement("unsupported", "–", f"{what}: the runner, its tables and expectations are not tried")
+    others = Statement("unsupported", "–", f"not tried, since no stream fills it: {batch}")
+    return (tried, others) if batch else (tried,)
+
+
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:
     """The query of ``module:function``, of the session and a DataFrame for each sample; WrongUsage for other texts."""
     if FUNCTION.fullmatch(text) is None:

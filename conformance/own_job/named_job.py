@@ -112,18 +112,26 @@ class NamedJob:
             ignored = f"--run-sinks has no effect: no query has a function of {' or '.join(FUNCTIONS)}"
             notes = (*notes, ignored) if no_function else notes
             return JobQueries(tried, replace(where, kept=kept), notes)
-        query, samples, notes = self._query(where, files, where.runtime.own_code or OwnCode(()))
+        tried, notes = self._queries(where, files, where.runtime.own_code or OwnCode(()))
         kept = stack.enter_context(where.keeping_engines())
-        return JobQueries(((query, samples),), replace(where, kept=kept), notes)
+        return JobQueries(tried, replace(where, kept=kept), notes)
 
-    def _query(
+    def _queries(
         self, where: EngineUse, files: SampleReader, own_code: OwnCode
-    ) -> tuple[OwnQuery, tuple[Sample, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[QueryWithSamples, ...], tuple[str, ...]]:
         if self.kind == "a file of SQL":
-            sql, samples = SqlFile.read(self.text, self.output_mode), files.all()
-            sql.check_streams([sample.stream for sample in samples])
-            sql = sql.with_watermarks(self.watermarks, samples)
-            return sql.query, samples, sql.notes()
+            queries, samples = SqlFile.read(self.text, self.output_mode), files.all()
+            by_query = [sql.read_by_it(samples) if sql.flow else samples for sql in queries]
+            read = {sample for own in by_query for sample in own}
+            if unread := [sample.stream for sample in samples if sample not in read]:
+                raise WrongUsage(f"{self.text} does not read {unread[0]}")
+            for sql, own in zip(queries, by_query, strict=True):
+                sql.check_streams([sample.stream for sample in own])
+            queries = tuple(
+                sql.with_watermarks(self.watermarks, own) for sql, own in zip(queries, by_query, strict=True)
+            )
+            notes = tuple(note for sql in queries for note in sql.notes())
+            return tuple(zip((sql.query for sql in queries), by_query, strict=True)), tuple(dict.fromkeys(notes))
         function = function_or_method(self.text, self.output_mode, where.runtime.jars)
         samples = files.all()
         if not samples:
@@ -131,4 +139,5 @@ class NamedJob:
                 "a function needs one of each stream, in the order of its parameters: --sample orders=orders.jsonl"
             )
         streams = [sample.stream for sample in samples]
-        return function, samples, check_function(self.text, streams, own_code.folders) if ":" in self.text else ()
+        notes = check_function(self.text, streams, own_code.folders) if ":" in self.text else ()
+        return ((function, samples),), notes

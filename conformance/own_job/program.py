@@ -16,7 +16,7 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
-from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.job_run import OwnQuery, of_flow
 from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import SampleRow, kept
 from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook
@@ -293,6 +293,8 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
         if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
+    if "flow" in seen.options:
+        yield from of_flow(seen.options["flow"], seen.options.get("batch", ""))
     if seen.sink in FUNCTIONS:
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"

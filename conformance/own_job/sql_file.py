@@ -12,13 +12,14 @@ from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.wording import counted
 from conformance.language.source import unknown
-from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.job_run import OwnQuery, of_flow
 from conformance.own_job.sample import Sample
-from conformance.query.syntax import NotReadable, SqlStatement, statements, tables_read
+from conformance.query.syntax import NotReadable, SqlStatement, query_of_flow, statements, tables_read
 
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY) VIEW (?:IF NOT EXISTS )?(\w+) AS\b", re.I)
 _OF_A_PIPELINE = re.compile(
-    r"CREATE (?:OR \w+ )?(?:(?:PRIVATE|TEMP|TEMPORARY) )*(?:STREAMING|LIVE|MATERIALIZED VIEW|FLOW)\b|APPLY CHANGES\b",
+    r"(?:CREATE (?:OR \w+ )?(?:(?:PRIVATE|TEMP|TEMPORARY) )*(?P<kind>STREAMING|LIVE|MATERIALIZED VIEW|FLOW)"
+    r"(?: (?:LIVE )?(?P<what>TABLE|VIEW))?(?: IF NOT EXISTS)? (?P<name>[\w.]+)|APPLY CHANGES|AUTO CDC)\b",
     re.I,
 )
 _BEGINS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
@@ -38,9 +39,17 @@ class SqlFile:
     watermarks: Mapping[str, tuple[str, str]] | None = None
     """Stream → the column of its event time, and the delay."""
 
+    flow: str | None = None
+    """Its name, if the query is a flow of a declarative pipeline."""
+    batch: tuple[str, ...] = ()
+    """The other tables of the pipeline, which no stream fills."""
+
     @classmethod
-    def read(cls, path: str, output_mode: str = "append") -> SqlFile:
-        """Read a file; raise WrongUsage if it cannot be read, or is none of temporary views, settings and a query at its end."""
+    def read(cls, path: str, output_mode: str = "append") -> tuple[SqlFile, ...]:
+        """Read a file: a query behind temporary views and settings, or each flow of a declarative pipeline.
+
+        Raises WrongUsage: it cannot be read, or is neither.
+        """
         try:
             with Path(path).open("rb") as file:
                 content = file.read(_MOST_BYTES + 1)
@@ -54,12 +63,8 @@ class SqlFile:
             raise WrongUsage(f"{path} has more than {_MOST_BYTES:,} bytes")
         if not parts:
             raise WrongUsage(f"{path} has no statement: the last one must be the query whose rows are compared")
-        for statement in parts:
-            if _OF_A_PIPELINE.match(" ".join(statement.words[:6])):
-                raise WrongUsage(
-                    f"{path}:{statement.line}: {_shown(statement)} defines a part of a declarative pipeline, which is not tried as a "
-                    "whole: leave its SELECT alone, as the last statement"
-                )
+        if any(map(_of_a_pipeline, parts)):
+            return cls._flows(path, parts, output_mode)
         for statement in parts[:-1]:
             if _view(statement) is None and statement.words[0].upper() != "SET":
                 raise WrongUsage(
@@ -70,14 +75,60 @@ class SqlFile:
             raise WrongUsage(
                 f"{path}:{parts[-1].line}: {_shown(parts[-1])} is no query: the last statement is that whose rows are compared, a SELECT"
             )
-        return cls(path, parts, output_mode)
+        return (cls(path, parts, output_mode),)
+
+    @classmethod
+    def _flows(cls, path: str, parts: Iterable[SqlStatement], output_mode: str) -> tuple[SqlFile, ...]:
+        before, flows, batch = list[SqlStatement](), dict[str, tuple[SqlStatement, ...]](), list[str]()
+        for statement in parts:
+            part, query = _of_a_pipeline(statement), query_of_flow(statement.text)
+            if part is None and (_view(statement) or statement.words[0].upper() == "SET"):
+                before.append(statement)
+            elif (
+                part is None
+                or part["name"] is None
+                or (part["kind"].upper() == "FLOW" and "INSERT" not in _upper(statement))
+            ):
+                raise WrongUsage(
+                    f"{path}:{statement.line}: {_shown(statement)} in a declarative pipeline is not tried: leave it out"
+                )
+            elif (
+                query is not None
+                and (part["what"] or "").upper() == "VIEW"
+                and part["kind"].upper() in ("LIVE", "STREAMING")
+            ):
+                before.append(_rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {part['name']} AS {query}"))
+            elif (
+                query is not None
+                and part["kind"].upper() in ("STREAMING", "FLOW")
+                and "ONCE" not in _upper(statement)[:9]
+            ):
+                flows[part["name"]] = (*before, _rewritten(statement, query))
+            elif query is not None:
+                batch.append(part["name"])
+        if not flows:
+            raise WrongUsage(f"{path}: no stream fills a table of this pipeline, so there is nothing to try")
+        if output_mode != "append":
+            raise WrongUsage(f"{path}: a flow of a declarative pipeline appends: omit the output mode {output_mode}")
+        return tuple(cls(path, own, flow=name, batch=tuple(batch)) for name, own in flows.items())
 
     @property
     def query(self) -> OwnQuery:
         watermarks = {stream: [*column_and_delay] for stream, column_and_delay in (self.watermarks or {}).items()}
         called: dict[str, Json] = {"sql": [statement.text for statement in self.parts]}
         called |= {"watermarks": watermarks} if watermarks else {}
-        return OwnQuery(self.path, called, Path(self.path).stem, self.output_mode)
+        stem = Path(self.path).stem
+        if self.flow is None:
+            return OwnQuery(self.path, called, stem, self.output_mode)
+        title, stem = f"{self.path}, flow {self.flow}", f"{stem}-{self.flow}"
+        said = of_flow(self.flow, ", ".join(self.batch))
+        return OwnQuery(title, called, stem, trigger="availableNow", statements=said)
+
+    def read_by_it(self, samples: Iterable[Sample]) -> tuple[Sample, ...]:
+        """Return the samples of the streams that the statements read; all, if that cannot be told."""
+        read = [tables_read(part.text) for part in self.parts if part.words[0].upper() != "SET"]
+        names = {name.lower() for tables in read for name in tables or ()}
+        return tuple(sample for sample in samples if None in read or sample.stream.lower() in names)
 
     def notes(self) -> tuple[str, ...]:
         """What the user may have forgotten."""
@@ -127,6 +178,19 @@ class SqlFile:
                 raise WrongUsage(f"--watermark: {delay!r} is no delay: write {stream}='10 minutes'") from None
             watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)
+
+
+def _of_a_pipeline(statement: SqlStatement) -> re.Match[str] | None:
+    return _OF_A_PIPELINE.match(" ".join(statement.words[:10]))
+
+
+def _upper(statement: SqlStatement) -> list[str]:
+    return [word.upper() for word in statement.words]
+
+
+def _rewritten(statement: SqlStatement, text: str) -> SqlStatement:
+    (made,) = statements(text)
+    return made._replace(line=statement.line)
 
 
 def _view(statement: SqlStatement) -> str | None:

@@ -21,6 +21,8 @@ _WATERMARK = re.compile(
     r"(?P<alias>\s+AS\s+\w+)?",
     re.I | re.S,
 )
+_STREAM_NAME = re.compile(r"(\bFROM\s+|\bJOIN\s+|,\s*)STREAM(?:\s*\(\s*([\w.`]+)\s*\)|\s+([\w.`]+))", re.I)
+_LIVE = re.compile(r"\bLIVE\s*\.\s*(?=[\w`])", re.I)
 _CALL = re.compile(r"(\w+)`?\s*\(")
 _NAME, _CLAUSE = "spark_name", "spark_watermark"
 _SAMPLE = 2_000_000_000
@@ -61,6 +63,21 @@ def statements(script: str) -> tuple[SqlStatement, ...]:
         for part in parts
         if part[0].token_type is not sqlglot.TokenType.SEMICOLON
     )
+
+
+def query_of_flow(text: str) -> str | None:
+    """Return the query of a statement that defines a table or flow of a declarative pipeline; None if it has none.
+
+    ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out.
+    """
+    depth, before = 0, ""
+    for token in sqlglot.tokenize(text, read="spark"):
+        word = token.text.upper()
+        if depth == 0 and (word == "SELECT" or (word == "WITH" and before == "AS")):
+            query = _STREAM_NAME.sub(lambda match: match[1] + (match[2] or match[3]), text[token.start :])
+            return _LIVE.sub("", query)
+        depth, before = depth + {"(": 1, ")": -1}.get(word, 0), word
+    return None
 
 
 def tables_read(text: str) -> frozenset[str] | None:

@@ -16,8 +16,7 @@ _NAME = re.compile(r"name '(\w+)' is not defined")
 _IN_THE_JVM = re.compile(r"_jvm\.([\w.]+)")
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
 _PIPELINE = (
-    "a declarative pipeline is run by the runner of its platform, which reads its graph, and is not tried as a whole: check the SELECT "
-    "of a flow as a file of SQL, or its function without the decorator as MODULE:FUNCTION"
+    "a declarative pipeline is tried by its file, whose flows are queries: conformance check FILE.py, not FILE:FUNCTION"
 )
 
 

@@ -441,3 +441,43 @@ def test_a_function_of_foreach_batch_that_reads_a_part_fails_as_in_production(
     done = conformance(tmp_path, "run", "looks.yaml", *allowed)
     assert done.returncode == code, done.stdout + done.stderr
     assert [text for text in said if text not in done.stdout + done.stderr] == []
+
+
+OF_A_PIPELINE = """
+import dlt
+from pyspark.sql import functions as F
+from functions import build
+
+
+@dlt.view
+def clicks():
+    records = spark.readStream.format("kafka").option("subscribe", "clicks").load()
+    parsed = F.from_json(F.col("value").cast("string"), "click_time TIMESTAMP, who STRING, page STRING")
+    return records.select(parsed.alias("click")).select("click.*")
+
+
+@dlt.table
+@dlt.expect("known", "who IS NOT NULL")
+def sums():
+    orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("s3a://in/orders/")
+    return build(spark, orders, dlt.read_stream("clicks"))
+
+
+@dlt.table
+def totals():
+    return dlt.read("sums").groupBy().count()
+"""
+
+
+@full_run_only
+def test_a_flow_of_a_pipeline_gets_the_verdict_of_the_function(tmp_path: Path) -> None:
+    files = {"same.py": FUNCTION, "functions.py": FUNCTION, "flows.py": OF_A_PIPELINE}
+    for name, text in {**files, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    function = json.loads(_check(tmp_path, "same:build", *SAMPLES).stdout)
+    pipeline = _check(tmp_path, "flows.py", *SAMPLES, "-o", "of-pipeline")
+    verdict = _verdict(json.loads(pipeline.stdout))
+    of_flows = [what for what in verdict["notTried"] if "the flow sums ran" in what or what.endswith(": totals")]
+    assert len(of_flows) == 2
+    verdict["notTried"] = [what for what in verdict["notTried"] if what not in of_flows]
+    assert verdict == _verdict(function), pipeline.stderr

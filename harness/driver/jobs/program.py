@@ -13,6 +13,7 @@ import runpy
 import signal
 import sys
 import threading
+import tokenize
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..session import MANAGER
-from . import glue, notebook
+from . import flows, glue, notebook
 from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
 from .threads import CodeRun, belonging_to, of_thread
 
@@ -168,6 +169,8 @@ class ProgramRun:
         self._read = read
         self._place = place
         self._names: Set[str] = set()
+        self._views: Dict[str, Callable[[], Any]] = {}
+        self._frames: Dict[str, Any] = {}
         self._waits = 0
 
     def waited(self, timeout: Any) -> Optional[bool]:
@@ -175,6 +178,17 @@ class ProgramRun:
         if self._waits > _MOST_WAITS:
             raise WithoutEnd
         return None if timeout is None else True
+
+    def add_view(self, name: str, function: Callable[[], Any]) -> None:
+        """Add a view of a declarative pipeline."""
+        self._views[name] = function
+
+    def view(self, table: str) -> Any:
+        """The DataFrame of a view of a declarative pipeline, the same for all that read it; None if this is the name of none."""
+        name = table.replace("`", "").rpartition(".")[2]
+        if name not in self._frames and name in self._views:
+            self._frames[name] = self._views[name]()
+        return self._frames.get(name)
 
     def load(self, noted: Dict[str, Any], format: str, path: Optional[str], schema: Any) -> Any:
         options = {key.lower(): str(value) for key, value in noted.get("options", {}).items()}
@@ -211,7 +225,7 @@ class ProgramRun:
             trigger=noted.get("trigger", "default"),
             name=name,
             sink=noted.get("function") or format or given or "parquet",
-            at=self._place(),
+            at=noted.get("at") or self._place(),
             function=noted.get("called"),
             options={key.lower(): str(value) for key, value in said.items() if value is not None},
         )
@@ -384,7 +398,8 @@ def _load(
 
 def _of_table(format: str) -> Instead:
     def instead(run: ProgramRun, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
-        return run.load(_noted(self), format, tableName, None)
+        view = run.view(tableName)
+        return run.load(_noted(self), format, tableName, None) if view is None else view
 
     return instead
 
@@ -549,20 +564,29 @@ def run(
         _change_pyspark()
         file = program.file(folders)
         as_process = _as_a_process(program, file, folders, inside)
-        with as_process, glue.shim(program_run), _shared_options.kept(), belonging_to(program=program_run):
+        shims = glue.shim(program_run), flows.shim(program_run)
+        with as_process, shims[0], shims[1] as pipeline, _shared_options.kept(), belonging_to(program=program_run):
             try:
                 if program.cells:
                     notebook.Platform(session, program.cells, program.values, os.getcwd()).run()
+                elif file is not None and flows.defines(_text(file)):
+                    runpy.run_path(file, {"spark": session}, os.path.splitext(os.path.basename(file))[0])
                 elif file is not None:
                     runpy.run_path(file, run_name="__main__")
                 else:
                     runpy.run_module(program.path, run_name="__main__", alter_sys=True)
+                pipeline.start()
             except SystemExit as ended:
                 if ended.code not in (None, 0):
                     raise
             code.settle()
             program_run.end()
     return program_run
+
+
+def _text(file: str) -> str:
+    with tokenize.open(file) as opened:
+        return opened.read()
 
 
 def ddl(schema: Any) -> str:

@@ -25,7 +25,8 @@ SELECT c.who, window(order_time, '10 minutes') FROM c JOIN paid ON c.who = paid.
 def file(folder: Path, text: str) -> SqlFile:
     path = folder / "job.sql"
     path.write_text(text)
-    return SqlFile.read(str(path))
+    (read,) = SqlFile.read(str(path))
+    return read
 
 
 def sample(folder: Path, stream: str, row: str) -> Sample:
@@ -81,13 +82,15 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
         ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is no query"),
         ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is no query"),
         (
-            "SET a = 1;\nCREATE OR REFRESH STREAMING TABLE a AS SELECT * FROM STREAM b",
-            "job.sql:2: CREATE OR REFRESH STREAMING … defines a part of a declarative pipeline",
+            "CREATE STREAMING TABLE a;\nAPPLY CHANGES INTO a FROM b KEYS (c)",
+            "job.sql:2: APPLY CHANGES INTO a … in a declarative pipeline is not tried: leave it out",
         ),
         (
-            "CREATE FLOW f AS INSERT INTO a BY NAME SELECT 1",
-            "job.sql:1: CREATE FLOW f AS … defines a part of a declarative",
+            "CREATE FLOW f AS AUTO CDC INTO a FROM b KEYS (c)",
+            "job.sql:1: CREATE FLOW f AS … in a declarative pipeline is not tried",
         ),
+        ("CREATE MATERIALIZED VIEW a AS SELECT 1", "job.sql: no stream fills a table of this pipeline"),
+        ("CREATE STREAMING TABLE a;\nSELECT 1", "job.sql:2: SELECT 1 in a declarative pipeline is not tried"),
         ("\nDROP TABLE a;\nSELECT 1", "job.sql:2: DROP TABLE a is neither CREATE TEMPORARY VIEW name AS … nor SET"),
         ("CREATE VIEW live AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW live AS … is neither"),
         ("CREATE VIEW a AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW a AS … is neither"),
@@ -136,3 +139,34 @@ def test_a_view_is_known_only_after_its_statement(tmp_path: Path) -> None:
 def test_what_the_text_does_not_tell_is_left_to_spark(tmp_path: Path) -> None:
     for text in ("SELECT * FROM STREAM orders", "SELECT * FROM catalog.db.t, orders", "TABLE orders"):
         file(tmp_path, text).check_streams(["orders"])
+
+
+PIPELINE = """
+SET a = 1;
+CREATE TEMPORARY STREAMING LIVE VIEW raw AS SELECT * FROM STREAM(readings);
+CREATE OR REFRESH STREAMING TABLE per_minute (sensor STRING, n BIGINT) COMMENT 'counts' AS
+WITH seen AS (SELECT sensor, ts FROM STREAM LIVE.raw) SELECT sensor, count(*) AS n FROM seen GROUP BY sensor;
+CREATE STREAMING TABLE late;
+CREATE FLOW f AS INSERT INTO late BY NAME SELECT * FROM STREAM other;
+CREATE MATERIALIZED VIEW totals AS SELECT sum(n) FROM per_minute;
+"""
+
+
+def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> None:
+    (tmp_path / "job.sql").write_text(PIPELINE)
+    flows = SqlFile.read(str(tmp_path / "job.sql"))
+    assert [(flow.flow, [part.text for part in flow.parts[2:]]) for flow in flows] == [
+        (
+            "per_minute",
+            ["WITH seen AS (SELECT sensor, ts FROM raw) SELECT sensor, count(*) AS n FROM seen GROUP BY sensor"],
+        ),
+        ("f", ["SELECT * FROM other"]),
+    ]
+    assert flows[0].parts[1].text == "CREATE OR REPLACE TEMPORARY VIEW raw AS SELECT * FROM readings"
+    assert [(flow.query.stem, flow.query.output_mode, flow.query.trigger) for flow in flows] == [
+        ("job-per_minute", "append", "availableNow"),
+        ("job-f", "append", "availableNow"),
+    ]
+    assert "no stream fills it: totals" in flows[0].query.statements[1].text
+    with pytest.raises(WrongUsage, match="appends: omit the output mode update"):
+        SqlFile.read(str(tmp_path / "job.sql"), "update")

@@ -137,12 +137,12 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "3.5.9",
             "which only Databricks has: dbutils is not defined: is this a notebook?",
         ),
-        ("No module named 'dlt'", "3.5.9", "a declarative pipeline is run by the runner of its platform"),
-        ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is run by the runner"),
+        ("No module named 'dlt'", "3.5.9", "a declarative pipeline is tried by its file"),
+        ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is tried by its file"),
         (
             "[GRAPH_ELEMENT_DEFINED_OUTSIDE_OF_DECLARATIVE_PIPELINE] x",
             "4.3.0",
-            "check the SELECT of a flow as a file of SQL",
+            "conformance check FILE.py, not FILE:FUNCTION",
         ),
         ("java.lang.ClassNotFoundException: io.delta.tables.DeltaTable", "3.5.9", "io.delta:delta-spark_2.12:3.3.3"),
         (

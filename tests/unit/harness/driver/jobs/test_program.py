@@ -22,6 +22,8 @@ from harness.driver.jobs.query_starts import QueryStarted
 class Frame:
     """Stands for a streaming DataFrame."""
 
+    isStreaming = True  # noqa: N815
+
     def __init__(self, session, of, done=()):
         self.sparkSession = session
         self.of = of
@@ -514,3 +516,81 @@ def test_a_topic_is_read_from_its_beginning(monkeypatch):
     format, options, load, select = asked(ProgramSource("clicks", "kafka", options=said))
     assert (format, options, load) == (("format", "kafka"), ("options", {"subscribe": "clicks"}), ("load",))
     assert select[1:4] == ("key", "value", "topic")
+
+
+PIPELINE = """
+import {0} as dp
+
+
+@dp.{1}
+def raw():
+    return spark.readStream.table("readings")
+
+
+@dp.table(name="silver", comment="c")
+@dp.expect("a sensor", "sensor IS NOT NULL")
+def cleaned():
+    return dp.read_stream("LIVE.raw")
+
+
+@dp.table
+def gold():
+    return dp.read("silver")
+
+
+dp.create_streaming_table("late")
+
+
+@dp.append_flow(target="late")
+def some():
+    return spark.readStream.table("silver")
+"""
+
+
+@pytest.mark.parametrize(("module", "view"), [("dlt", "view"), ("pyspark.pipelines", "temporary_view")])
+def test_each_streaming_flow_of_a_pipeline_is_a_query(tmp_path, session, module, view):
+    class AnalysisException(Exception):
+        pass
+
+    def table(name):
+        raise AnalysisException(f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{name}` cannot be found.")
+
+    session.read = SimpleNamespace(table=table)
+    before = dict(sys.modules)
+    run = ran(tmp_path, session, PIPELINE.format(module, view))
+    assert [source.name for source in run.sources] == ["readings", "silver"]
+    started = [(query.frame.of, query.name, query.output_mode, query.trigger, query.sink) for query in run.started]
+    assert started == [
+        ("readings", "silver", "append", "availableNow", "table"),
+        ("silver", "some", "append", "availableNow", "table"),
+    ]
+    assert [query.options for query in run.started] == [{"flow": "silver", "batch": "gold"}, {"flow": "late"}]
+    assert [query.at for query in run.started] == ["acme_job.py:12", "acme_job.py:26"]
+    assert "dlt" not in sys.modules
+    assert sys.modules.get("pyspark.pipelines") is before.get("pyspark.pipelines")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "dlt.apply_changes(target='a')",
+            "apply_changes of a declarative pipeline is not in a trial, which has append_flow",
+        ),
+        ("dlt.table(name='a', spark_conf={'a': 'b'})", "spark_conf of a flow is not in a trial: leave it out"),
+        ("dlt.table(nmae='a')", "got an unexpected keyword argument 'nmae'"),
+        ("dlt.table(lambda: spark.read.table('elsewhere'))", "`elsewhere` cannot be found"),
+    ],
+)
+def test_what_a_trial_has_not_of_a_pipeline_is_named(tmp_path, session, text, said):
+    class AnalysisException(Exception):
+        pass
+
+    def table(name):
+        raise AnalysisException(f"The table or view `{name}` cannot be found.")
+
+    session.read = SimpleNamespace(table=table)
+    with pytest.raises(AuthorFailed) as failed:
+        ran(tmp_path, session, "import dlt\n" + text)
+    assert said in failed.value.mistake.raised
+    assert failed.value.mistake.at == "acme_job.py:4"

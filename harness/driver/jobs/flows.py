@@ -1,0 +1,172 @@
+"""Stands for ``pyspark.pipelines`` and ``dlt``: the streaming flows of a declarative pipeline are the queries of a program.
+
+Spark's runner starts each in append mode with ``availableNow``, into its table (``StreamingTableWrite``, SPARK-51727). A view of the
+pipeline is a part of each query that reads it; a table of the pipeline that another flow reads is a source, whose rows a sample has.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+
+from .glue import NotInATrial
+
+_MODULES = ("dlt", "pyspark.pipelines")
+_IMPORTED = re.compile(r"^[ \t]*(?:import\s+(?:dlt|pyspark\.pipelines)\b|from\s+(?:dlt|pyspark\.pipelines)\s+import\b"
+                       r"|from\s+pyspark\s+import\s.*\bpipelines\b)", re.M)  # fmt: skip
+_ABOUT = frozenset(
+    "cluster_by cluster_by_auto comment format partition_cols path private row_filter schema table_properties temporary".split()
+)
+"""What a decorator says of a table, and not of the query that fills it."""
+
+Function = Callable[[], Any]
+
+
+class _Flow(NamedTuple):
+    name: str
+    target: str
+    function: Function
+
+
+def defines(text: str) -> bool:
+    """Whether a program defines a pipeline. Its runner gives it ``spark``, as a notebook's platform does."""
+    return _IMPORTED.search(text) is not None
+
+
+class Flows:
+    """What a program defines, until its flows are started. ``run``: a ``ProgramRun``."""
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        self._flows: List[_Flow] = []
+        self._batch: List[str] = []
+        self._tables: List[str] = []
+
+    def start(self) -> None:
+        """Start each flow that reads a stream; name those that read none in the options of the first query."""
+        for flow in self._flows:
+            frame = self._frame(flow.function)
+            if frame is None or not frame.isStreaming:
+                self._batch.append(flow.name)
+                continue
+            writer = frame.writeStream
+            newer = "availableNow" in inspect.signature(writer.trigger).parameters  # from 3.3 on
+            code = flow.function.__code__
+            noted = {
+                "queryName": flow.name,
+                "trigger": "availableNow" if newer else "once",
+                "at": "{}:{}".format(os.path.basename(code.co_filename), code.co_firstlineno),
+                "options": {"flow": flow.target},
+            }
+            self._run.start(writer, noted, "table", {})
+        if self._batch and self._run.started:
+            self._run.started[0].options["batch"] = ", ".join(self._batch)
+
+    def _frame(self, function: Function) -> Any:
+        """What a flow reads, None if it is the content of a table of the pipeline, which nothing has filled."""
+        try:
+            return function()
+        except Exception as error:
+            words = re.findall(r"\w+", str(error).partition("\n")[0])
+            if "AnalysisException" in type(error).__name__ and set(words) & set(self._tables) and "found" in str(error):
+                return None
+            raise
+
+    def names(self) -> Dict[str, Any]:
+        """The names of the modules."""
+        names = {
+            "table": self._decorator(self._add),
+            "materialized_view": self._decorator(lambda name, _: self._batch.append(name)),
+            "view": self._decorator(self._run.add_view),
+            "temporary_view": self._decorator(self._run.add_view),
+            "append_flow": self._append_flow,
+            "create_streaming_table": lambda name, **_: self._tables.append(name),
+            "create_sink": lambda *_, **__: None,
+            "expect": lambda *_: lambda function: function,
+            "expect_all": lambda *_: lambda function: function,
+            "read": self._read,
+            "read_stream": lambda name: self._run.session.readStream.table(name),
+        }
+        known = sorted(names)
+
+        def other(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            what = (
+                "{} of a declarative pipeline is not in a trial, which has {}: write the query of the flow without it"
+            )
+            raise NotInATrial(what.format(name, ", ".join(known)))
+
+        return dict(names, __getattr__=other, __all__=known)
+
+    def _read(self, name: str) -> Any:
+        view = self._run.view(name)
+        return self._run.session.read.table(name) if view is None else view
+
+    def _add(self, name: str, function: Function) -> None:
+        self._tables.append(name)
+        self._flows.append(_Flow(name, name, function))
+
+    def _decorator(self, add: Callable[[str, Function], Any]) -> Callable[..., Any]:
+        def decorate(query_function: Optional[Function] = None, *, name: Optional[str] = None, **about: Any) -> Any:
+            _check(about)
+
+            def outer(function: Function) -> Function:
+                add(name or function.__name__, function)
+                return function
+
+            return outer if query_function is None else outer(query_function)
+
+        return decorate
+
+    def _append_flow(self, *, target: str, name: Optional[str] = None, once: bool = False, **about: Any) -> Any:
+        _check(about)
+
+        def outer(function: Function) -> Function:
+            own = name or function.__name__
+            if once:
+                self._batch.append(own)
+            else:
+                self._flows.append(_Flow(own, target, function))
+            return function
+
+        return outer
+
+
+def _check(about: Dict[str, Any]) -> None:
+    """Raise ``NotInATrial`` for settings of one flow, which all queries of a session would get; ``TypeError`` for other names."""
+    if about.pop("spark_conf", None):
+        raise NotInATrial("spark_conf of a flow is not in a trial: leave it out, and give the setting with --conf")
+    strange = sorted(set(about) - _ABOUT)
+    if strange:
+        raise TypeError("got an unexpected keyword argument {!r}".format(strange[0]))
+
+
+@contextmanager
+def shim(run: Any) -> Iterator[Flows]:
+    """Let the program of a run import both modules; what it defines stands in what this yields."""
+    import pyspark
+
+    flows = Flows(run)
+    before = {name: sys.modules.get(name) for name in _MODULES}
+    attribute = vars(pyspark).get("pipelines")
+    for name in _MODULES:
+        module = sys.modules[name] = ModuleType(name)
+        vars(module).update(flows.names())
+    pyspark.pipelines = sys.modules["pyspark.pipelines"]
+    try:
+        yield flows
+    finally:
+        for name, module_before in before.items():
+            sys.modules.pop(name, None)
+            if module_before is not None:
+                sys.modules[name] = module_before
+        if attribute is None:
+            del pyspark.pipelines
+        else:
+            pyspark.pipelines = attribute
