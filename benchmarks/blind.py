@@ -22,7 +22,6 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign, EngineOracle
 from conformance.fuzzing.comparison import (
-    AnswerJudge,
     AnswerJudgement,
     ByTheModel,
     Discrepancy,
@@ -54,7 +53,7 @@ class Search:
 
     what: str
     oracles: Callable[[], Sequence[Oracle]]
-    judge: AnswerJudge
+    judge: ByTheModel
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ from conformance.core.versions import StateStore, StoreName, releases
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import (
     AnswerDifference,
-    AnswerJudge,
     ByTheModel,
     Discrepancy,
     ModelOracle,
@@ -100,7 +99,7 @@ class Campaign:
     def __init__(
         self,
         oracles: Sequence[Oracle],
-        judge: AnswerJudge,
+        judge: ByTheModel,
         drawing: Drawing,
         listener: CampaignListener | None = None,
         *,

@@ -152,14 +152,6 @@ class AnswerJudgement:
     """The construct that the model does not know; empty if it predicts the case."""
 
 
-class AnswerJudge(Protocol):
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
-        """Compare answers; they and the oracles are by the name of the oracle."""
-
-    def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
-        """The difference with the rules that explain it. Slow: predicts the case once per rule."""
-
-
 @dataclass(frozen=True)
 class ByTheModel:
     """An answer is right if it is what the model predicts for its version; the model explains why two right answers differ.
@@ -171,6 +163,7 @@ class ByTheModel:
     """Whether a single answer that differs from the prediction is a find, or only if another answer differs too."""
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
+        """Compare answers; they and the oracles are by the name of the oracle."""
         named = named_answers(answers, oracles)
         try:
             predicted = {answer.oracle: cached_prediction(answer.on(case), answer.version) for answer in named}
@@ -191,7 +184,7 @@ class ByTheModel:
         return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
-        """Add the rules that, with another value, predict the answer that differs from the prediction."""
+        """Add the rules that, with another value, predict the answer that differs. Slow: predicts the case once per rule."""
         rules: dict[tuple[str, str], None] = {}
         for answer in (difference.one, difference.other):
             rules |= dict.fromkeys(rules_predicting(answer.on(case), answer.version, answer.observation))

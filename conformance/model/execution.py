@@ -162,10 +162,10 @@ class _BatchRun:
                 return aggregate_sessions(node, session, rows, state, context)
             case logical.Deduplicate():
                 rows = self._given(node, self.rows(node.child))
-                return deduplicate(node, rows, state, context, self._needed.of(node.child))
+                return deduplicate(node, rows, state, context, self._needed[node.child])
             case logical.Join():
                 check_runs(node, context.silent, self._rules)
-                visible = self._needed.of(node.left) | self._needed.of(node.right)
+                visible = self._needed[node.left] | self._needed[node.right]
                 left, right = (self._given(node, self.rows(side)) for side in node.children)
                 return join(node, left, right, state, context, visible)
             case logical.StateFunction():
@@ -173,7 +173,7 @@ class _BatchRun:
             case logical.StatefulProcessor():
                 begins = [] if node.initial is None else self.rows(node.initial.plan)
                 rows = self._given(node, self.rows(node.child))
-                return transform_with_state(node, rows, begins, state, context, self._needed.of(node))
+                return transform_with_state(node, rows, begins, state, context, self._needed[node])
             case logical.Limit():
                 read = self._given(node, self.rows(node.child)) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]

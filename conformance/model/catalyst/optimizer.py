@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
+from typing import TypeAlias
 
 from conformance.model import plan as logical
 from conformance.model.columns import BOOLEAN
@@ -87,15 +88,8 @@ IGNORING_DUPLICATES = frozenset(
 """Aggregate functions whose result does not depend on duplicates."""
 
 
-@dataclass(frozen=True)
-class RequiredColumns:
-    """The columns of each node that are used above it, or by the sink."""
-
-    by_node: Mapping[int, frozenset[int]]
-
-    def of(self, plan: Plan) -> frozenset[int]:
-        """Ids of the output columns of a node that are used."""
-        return self.by_node[id(plan)]
+RequiredColumns: TypeAlias = Mapping[Plan, frozenset[int]]
+"""Node → the ids of its output columns that are used above it, or by the sink."""
 
 
 def check_aggregations(plan: Plan) -> None:
@@ -107,7 +101,7 @@ def check_aggregations(plan: Plan) -> None:
 
 def _has_redundant_below(upper: logical.Aggregate, keep: RequiredColumns) -> bool:
     """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
-    outputs = (output.expression for output in upper.outputs if output.column.id in keep.of(upper))
+    outputs = (output.expression for output in upper.outputs if output.column.id in keep[upper])
     functions = [call for expression in outputs for call in expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
@@ -125,7 +119,7 @@ def check_changing_values(plan: Plan) -> None:
     keep = required_columns(plan)
     for node in walk(plan):
         if isinstance(node, logical.Project) and not all(
-            item.expression.is_deterministic or item.column.id in keep.of(node) for item in node.named
+            item.expression.is_deterministic or item.column.id in keep[node] for item in node.named
         ):
             raise Unpredictable("an unused column whose value is another in each run")
 
@@ -134,19 +128,19 @@ def check_event_times(plan: Plan) -> None:
     """Spark removes an unused event time from the input of a join, and no state is evicted by it (`ColumnPruning`)."""
     keep = required_columns(plan)
     sides = [side for node in walk(plan) if isinstance(node, logical.Join) for side in node.children]
-    if any(item.is_event_time and item.id not in keep.of(side) for side in sides for item in side.columns):
+    if any(item.is_event_time and item.id not in keep[side] for side in sides for item in side.columns):
         raise Unpredictable("an event time in the input of a join that nothing needs")
 
 
 def required_columns(plan: Plan) -> RequiredColumns:
     """The used columns of every node. Operators do not see pruned columns, which causes SPARK-58979."""
-    needed: dict[int, frozenset[int]] = {}
+    needed: dict[Plan, frozenset[int]] = {}
     _need(plan, frozenset(attribute.id for attribute in plan.columns), needed)
-    return RequiredColumns(needed)
+    return needed
 
 
-def _need(plan: Plan, columns: frozenset[int], needed: dict[int, frozenset[int]]) -> None:
-    needed[id(plan)] = columns
+def _need(plan: Plan, columns: frozenset[int], needed: dict[Plan, frozenset[int]]) -> None:
+    needed[plan] = columns
     match plan:
         case logical.Filter():
             _need(plan.child, columns | plan.condition.references, needed)

@@ -106,11 +106,11 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
     match node:
         case logical.Aggregate():
             keys = [str(key.column.type) for key in node.keys]
-            kept = [output for output in node.outputs if output.column.id in needed.of(node)]
+            kept = [output for output in node.outputs if output.column.id in needed[node]]
             values = [str(call.type) + call.name for output in kept for call in output.expression.aggregates]
         case logical.Deduplicate(child=child):
             keys = [str(key.type) for key in node.keys]
-            values = [f"{column.name} {column.type}" for column in child.columns if column.id in needed.of(child)]
+            values = [f"{column.name} {column.type}" for column in child.columns if column.id in needed[child]]
         case logical.StateFunction():
             keys, values = [str(key.type) for key in node.keys], [node.function]
         case logical.StatefulProcessor():
@@ -118,7 +118,7 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
         case logical.Join():
             keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
             values = [
-                str(column.type) for side in node.children for column in side.columns if column.id in needed.of(side)
+                str(column.type) for side in node.children for column in side.columns if column.id in needed[side]
             ]
         case _:
             keys, values = [], []
@@ -143,7 +143,7 @@ def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumn
         column.id in known
         for side, known in [(side, columns.not_null(side)) for side in inputs]
         for column in side.columns
-        if column.id in needed.of(side)
+        if column.id in needed[side]
     )
 
 
@@ -212,14 +212,14 @@ class _NotNullColumns:
 
     def _is_narrowed(self, node: Plan, below: Iterable[Plan]) -> bool:
         """Whether a node reads columns that are not used above it: the pruning projection loses NOT NULL."""
-        return bool(frozenset().union(*map(self._needed.of, below)) - self._needed.of(node))
+        return bool(frozenset().union(*(self._needed[child] for child in below)) - self._needed[node])
 
     def _is_redundant(self, node: logical.Project) -> bool:
         """Whether a projection is removed because it passes all columns on unchanged. Constants may be computed above it."""
-        made = [item for item in node.named if item.column.id in self._needed.of(node)]
+        made = [item for item in node.named if item.column.id in self._needed[node]]
         if self._rules.constant_columns_of_joins == "of the present plan":
             made = [item for item in made if not item.expression.is_constant]
-        given = [column.id for column in node.child.columns if column.id in self._needed.of(node.child)]
+        given = [column.id for column in node.child.columns if column.id in self._needed[node.child]]
         return [item.column.id for item in made] == given and all(item.expression.kind == "column" for item in made)
 
 

@@ -142,7 +142,7 @@ def test_columns_of_a_join_above_a_join(query, watermarks, all_rows, of_left, of
     streams_read = {"left", "right", "third"}
     for active, seen in ((streams_read, all_rows), ({"left"}, of_left), ({"right"}, of_right), ({"third"}, of_third)):
         known = iter(not_null_in_state(plan, frozenset(streams_read - active), needed, RULES))
-        columns = [column.name for side in plan.children for column in side.columns if column.id in needed.of(side)]
+        columns = [column.name for side in plan.children for column in side.columns if column.id in needed[side]]
         assert " ".join(f"{name}{'!' if next(known) else '?'}" for name in columns) == seen
 
 
