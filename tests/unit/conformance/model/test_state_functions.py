@@ -1,4 +1,4 @@
-"""State functions: the rules of their state, their timeouts and their output."""
+"""State functions: what no case under ``cases/arbitrary-state`` shows of their state, timeouts and output."""
 
 import pytest
 
@@ -13,7 +13,6 @@ from tests.support.group_functions import (
     NO_WATERMARK,
     ROCKSDB,
     at,
-    batches,
     emitted,
     events,
     function,
@@ -39,19 +38,6 @@ def test_the_model_has_the_functions_and_processors_of_the_suite_with_their_colu
         assert ddl(one.emits) == stateful_processors.STATEFUL_PROCESSORS[name].emits
 
 
-def test_a_timeout_fires_at_the_first_watermark_behind_which_it_is() -> None:
-    query = started(function("count_until_watermark"))
-    assert emitted(query, [(10, "a"), (12, "a")], [(22, "b")]) == []
-    assert emitted(query, [(22.001, "b")]) == [("a", 2, 12_001)]
-
-
-def test_a_group_that_timed_out_starts_over() -> None:
-    query = started(function("count_until_watermark"))
-    assert emitted(query, [(10, "a"), (12, "a")], [(22.001, "b")]) == [("a", 2, 12_001)]
-    assert emitted(query, [(13, "a")]) == []
-    assert sorted(emitted(query, [(40, "c")])) == [("a", 1, 30_000), ("b", 1, 30_000)]
-
-
 def test_a_group_all_of_whose_rows_are_at_or_behind_the_watermark_is_settled_at_once() -> None:
     query = started(function("count_until_watermark"))
     query.arrive([{"events": [(at(30), "a")]}, {"events": [(at(15), "b"), (at(20), "c"), (at(20.001), "d")]}])
@@ -74,24 +60,6 @@ def test_the_latest_event_time_is_that_of_all_rows_so_far() -> None:
     assert emitted(query, [(28.001, "b")]) == [("a", 2, 18_001)]
 
 
-def test_a_call_that_sets_no_timeout_clears_it() -> None:
-    # time_out_at_latest sets 12 s, then 25 s; at 20 s only the later one is left
-    query = started(function("time_out_at_latest"))
-    assert emitted(query, [(12, "a")], [(25, "a")], [(30, "b")]) == []
-    assert emitted(query, [(35.001, "b")]) == [("a", 25_001)]
-
-
-def test_a_timeout_at_the_watermark_may_be_set_and_one_behind_it_may_not() -> None:
-    query = started(function("time_out_at_latest"))
-    query.arrive([{"events": [(at(30), "a")]}, {"events": [(at(20), "b")]}])
-    assert [row for batch in query.run() for row in batch.emitted] == []
-    query.arrive([{"events": [(at(31), "a")]}, {"events": [(at(20.9995), "c")]}])
-    with pytest.raises(Refused) as refused:
-        list(query.run())
-    assert refused.value.name == "timeout behind the watermark"
-    assert "(20999) cannot be earlier than the current watermark (21000)" in refused.value.message
-
-
 def test_a_timeout_must_be_positive() -> None:
     with pytest.raises(Refused) as refused:
         emitted(started(function("time_out_at_latest")), [(None, "a")])
@@ -106,13 +74,6 @@ def test_only_an_event_time_timeout_takes_a_timestamp(timeout) -> None:
     assert refused.value.name == "timestamp of another timeout"
 
 
-def test_without_a_watermark_there_is_none_to_read() -> None:
-    frame = function("count_until_watermark", frame=events(delay=NO_WATERMARK), timeout="NoTimeout")
-    with pytest.raises(Refused) as refused:
-        emitted(started(frame), [(12, "a")])
-    assert refused.value.name == "no watermark to read"
-
-
 @pytest.mark.parametrize(("version", "days"), [("3.4.3", True), ("3.4.4", False), ("3.5.1", True), ("3.5.2", False)])
 def test_a_datetime_was_read_as_days(version, days) -> None:
     # 12 s are day 0; day 3 is 3 ms, which is behind the watermark of no micro-batch before
@@ -125,15 +86,6 @@ def test_a_datetime_was_read_as_days(version, days) -> None:
         assert emitted(query, [(3 * 86_400 + 5, "a")]) == [("a", 1, (3 * 86_400 - 5) * 1000)]
     else:
         assert emitted(query, [(12, "a")], [(22.001, "b")]) == [("a", 1, 12_001)]
-
-
-def test_late_rows_are_dropped_only_with_an_event_time_timeout() -> None:
-    arrivals = [(20, "a")], [(21, "b")], [(5, "a")]
-    dropping = batches(started(function("count_rows")), *arrivals)[-1]
-    keeping = batches(started(function("count_rows", timeout="NoTimeout")), *arrivals)[-1]
-    assert (dropping.dropped, dropping.emitted) == (1, ())
-    assert (keeping.dropped, keeping.emitted) == (0, (("a", 2),))
-    assert [row.time_us for row in dropping.operators[0].late] == [at(5)]
 
 
 def test_two_null_event_times_reach_the_function() -> None:

@@ -1,24 +1,11 @@
-"""Stateful processors: the rules of their state, timers, initial state and event-time column."""
+"""Stateful processors: what no case under ``cases/arbitrary-state`` shows of their state, timers and initial state."""
 
 import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.operators import TimerCounts
-from tests.support.group_functions import NO_WATERMARK, at, batches, emitted, events, function, processor, started
-
-
-def test_a_timer_fires_at_the_first_watermark_that_reaches_it() -> None:
-    query = started(processor("count_until_watermark"))
-    assert emitted(query, [(10, "a"), (12, "a")], [(21.999, "b")]) == []
-    assert emitted(query, [(22, "b")]) == [("a", at(12), 2, 12_000)]
-
-
-def test_a_row_moves_the_timer_of_its_group_and_an_earlier_one_does_not() -> None:
-    query = started(processor("count_until_watermark"))
-    assert emitted(query, [(12, "a")], [(14, "a"), (13, "a")], [(22, "b")], [(13, "a")]) == []
-    (batch,) = [one for one in batches(query, [(24, "b")]) if one.emitted]
-    assert (batch.kind, batch.emitted) == ("no-data", (("a", at(14), 4, 14_000),))
+from tests.support.group_functions import at, batches, emitted, function, processor, started
 
 
 def test_timers_fire_in_the_order_of_their_times_and_each_once() -> None:
@@ -55,25 +42,6 @@ def test_rows_are_numbered_by_event_time_with_nulls_last() -> None:
     assert emitted(query, [(12, "a"), (None, "a"), (11, "a")], [(13, "a")]) == expected
 
 
-def test_an_hour_back_is_an_hour() -> None:
-    query = started(processor("number_rows_an_hour_back"))
-    assert emitted(query, [(3601, "a"), (None, "a")]) == [("a", at(1), 1), ("a", None, 2)]
-
-
-def test_rows_behind_the_watermark_of_the_micro_batch_before_may_not_come_out() -> None:
-    query = started(processor("number_rows_an_hour_back", event_time="event_time"))
-    assert emitted(query, [(7200, "a")]) == [("a", at(3600), 1)]
-    with pytest.raises(Refused) as refused:
-        emitted(query, [(7200, "a")])
-    assert refused.value.classes[0] == "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED"
-    assert "eventTime=3600000000 which is older than current_watermark_value=7190000" in refused.value.message
-
-
-def test_rows_without_event_time_column_may_be_late() -> None:
-    query = started(processor("number_rows_an_hour_back"))
-    assert emitted(query, [(7200, "a")], [(7200, "a")]) == [("a", at(3600), 1), ("a", at(3600), 2)]
-
-
 @pytest.mark.parametrize("time_mode", ["None", "ProcessingTime"])
 def test_a_timer_needs_event_time_or_a_clock_that_is_known(time_mode) -> None:
     query = started(processor("count_until_watermark", time_mode=time_mode), trigger="once")
@@ -91,15 +59,6 @@ def test_the_time_of_a_micro_batch_decides_in_processing_time_also_where_it_runs
     assert fired.time_us is None  # no watermark decided
     again = started(timers, trigger="processingTime", checkpoint=query.checkpoint.without_newest_commit())
     assert [[row[0] for row in next(again.run(99_000)).emitted] for _ in range(2)] == [["a"], ["b"]]
-
-
-def test_late_rows_reach_a_processor_without_event_time() -> None:
-    arrivals = [(20, "a")], [(21, "a")], [(5, "a")]
-    dropping = batches(started(processor("number_rows")), *arrivals)[-1]
-    keeping = batches(started(processor("number_rows", time_mode="None")), *arrivals)[-1]
-    assert (dropping.dropped, dropping.emitted) == (1, ())
-    assert (keeping.dropped, keeping.emitted) == (0, (("a", at(5), 3),))
-    assert [row.time_us for row in dropping.operators[0].late] == [at(5)]
 
 
 def test_the_watermark_reaches_what_follows_unless_the_time_mode_is_processing_time() -> None:
@@ -137,12 +96,6 @@ SELECT * FROM VALUES ('a', 3L, TIMESTAMP'1970-01-01 00:00:11'), ('b', 2L, TIMEST
 AS known(k, count, latest)"""
 
 
-def test_the_initial_state_is_read_once_and_before_the_rows() -> None:
-    query = started(processor("count_until_watermark", initial=INITIAL))
-    assert emitted(query, [(12, "a"), (10, "b")], [(22, "c")]) == [("a", at(12), 4, 12_000)]
-    assert emitted(query, [(40, "c")]) == [("b", at(30), 3, 30_000)]
-
-
 def test_an_initial_state_survives_a_restart_and_is_not_read_again() -> None:
     frame = processor("count_until_watermark", initial=INITIAL)
     query = started(frame)
@@ -173,20 +126,9 @@ def test_an_initial_state_has_grouping_columns_of_the_same_types() -> None:
         processor("count_until_watermark", initial="SELECT * FROM VALUES (1, 3L) AS known(k, count)")
 
 
-def test_the_event_time_column_is_checked_when_the_query_is_built() -> None:
-    with pytest.raises(Refused) as refused:
-        processor("number_rows", frame=events(delay=NO_WATERMARK), event_time="event_time")
-    assert refused.value.name == "event-time column without watermark"
-    with pytest.raises(Refused, match="seen_at"):
-        processor("number_rows", event_time="seen_at")
+def test_an_event_time_column_of_another_type_is_not_known() -> None:
     with pytest.raises(Unpredictable, match="not a TIMESTAMP"):
         processor("number_rows", event_time="key")
-
-
-def test_the_event_time_column_has_the_delay_of_the_input() -> None:
-    numbered = processor("number_rows", event_time="event_time")
-    assert [one.delay_ms for one in numbered.plan.columns] == [None, 10_000, None]
-    assert [one.delay_ms for one in processor("number_rows").plan.columns] == [None, None, None]
 
 
 def test_a_null_grouping_column_of_a_processor_is_not_known() -> None:
