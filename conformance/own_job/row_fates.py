@@ -24,7 +24,6 @@ from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
-from conformance.model.columns import Value
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.operators import BatchProgress
 from conformance.oracle.prediction import Prediction, predict
@@ -374,10 +373,6 @@ class _Made:
     case: Case
     windows: Mapping[int, Span]
     kind: str
-    groups: Mapping[int, tuple[object, ...]]
-    """Number of a row → its time and its other keys, if the operator groups by sessions."""
-    session: int | None
-    """Which of the keys the session is; None if none is."""
 
     @classmethod
     def of(
@@ -420,11 +415,7 @@ class _Made:
         }
         if case.trigger != "default":
             written["trigger"] = case.trigger
-        keys = [without_numbers(key) for key in keys_of(node)] if node.name == "Aggregate" else []
-        session = next((at for at, key in enumerate(keys) if "session" in key), None)
-        others = [key for at, key in enumerate(keys) if at != session] if session is not None else []
-        groups = _groups(others, sides[0], base) if session is not None else ()
-        return cls(case_from(written, "first-operator"), windows, node.name, dict(groups), session)
+        return cls(case_from(written, "first-operator"), windows, node.name)
 
     def judged(self, rows: Sequence[RowFate], prediction: Prediction) -> Iterator[RowFate]:
         known = dict(self._known(prediction))
@@ -460,7 +451,7 @@ class _Made:
                     fate: Fate = "out"
                     if self.kind == "Join":
                         fate = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
-                    for number in self._of_session(row) if self.session is not None else _numbers(parts):
+                    for number in _numbers(parts):
                         if known[number][0] in ("in state", "without partner"):
                             known[number] = fate, batch.id, None
                 if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
@@ -473,25 +464,10 @@ class _Made:
                 known[number] = "without partner" if self.kind == "Join" else "removed", None, None
         yield from known.items()
 
-    def _of_session(self, emitted: Sequence[Value]) -> Iterator[int]:
-        """Yield the rows in a session, which the model does not list."""
-        *keys, _ = emitted
-        start, end = keys.pop(self.session or 0)
-        for number, (time, *others) in self.groups.items():
-            if isinstance(time, int) and start <= time < end and others == keys:
-                yield number
-
 
 def _numbers(parts: Iterable[object]) -> Iterator[int]:
     for part in parts:
         yield from part if isinstance(part, tuple) else (part,)
-
-
-def _groups(keys: Iterable[str], side: _Side, base: Sequence[RowFate]) -> Iterator[tuple[int, tuple[object, ...]]]:
-    rows, numbers, _ = side
-    places = [place for name in keys if (place := rows.place(name)) is not None]
-    for number, values in zip(numbers, rows.values(places), strict=True):
-        yield number, (base[number].time_us, *values)
 
 
 def _evicted(batch: BatchProgress) -> Iterator[int]:
@@ -526,10 +502,9 @@ def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) ->
         pipelines.append(pipeline)
     match node.name:
         case "Aggregate":
-            keys = [*_keys(node, sides[0])]
-            # The order of rows in a session is not fixed, so that the model lists none.
-            listed = "count(*)" if any("session" in key for key in keys) else f"collect_list({_ROW}l)"
-            return [*pipelines[0], {"groupBy": keys, "agg": [f"{listed} AS {_ROW}"]}]
+            # The order of rows in a session is not fixed.
+            listed = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
+            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [listed]}]
         case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
             rows = sides[0][0]
             columns = [_column(rows, key) for key in keys_of(node)] or [

@@ -174,25 +174,26 @@ class Trial:
         """
         sending = tuple(sample for sample in samples if sample.rows)
         stresses: list[Stress] = []
+        stresses: list[Stress] = []
         with temporary_folder() as folder:
-            whole = self._case(query, samples, folder, again=self.repeat_rows)
-            self.listener.begins(query, whole, sending, output)
-            cases = [whole]
+            cases = {"repeated_rows": self._case(query, samples, folder, again=self.repeat_rows)}
+            self.listener.begins(query, cases["repeated_rows"], sending, output)
             if self.silent_streams and len(sending) > 1:
-                cases.append(silent := self._case(query, samples, folder, silent=True))
-                cases += through_topics(silent) if self.source == KAFKA else ()
-            cases.append(self._case(query, samples, folder, again=self.repeat_rows, partitions=True))
-            cases.append(self._case(query, samples, folder, unfit=True))
-            run, *silent_runs, other_partitions, unfit = self._runs(cases, samples, folder)
+                silent = cases["silent_streams"] = self._case(query, samples, folder, silent=True)
+                for case in through_topics(silent) if self.source == KAFKA else ():
+                    cases["silent_topics"] = case
+            cases["other_partitions"] = self._case(query, samples, folder, again=self.repeat_rows, partitions=True)
+            cases["unfit_rows"] = self._case(query, samples, folder, unfit=True)
+            runs = dict(zip(cases, self._runs([*cases.values()], samples, folder), strict=True))
+            run = runs["repeated_rows"]
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
             if verdict.answer in ("same", "differs"):
-                stressed = {"repeated_rows": run} if self.repeat_rows else {}
-                stressed |= zip(("silent_streams", "silent_topics"), silent_runs, strict=False)
-                stressed |= {"other_partitions": other_partitions} if other_partitions.wholes else {}
-                stressed |= {"unfit_rows": unfit} if unfit.wholes else {}
-                for name, other in stressed.items():
-                    stresses.append(Stress(name, CONDITIONS[name], judge_job(expecting(other, folder))))
+                stresses = [
+                    Stress(name, CONDITIONS[name], judge_job(expecting(stressed, folder)))
+                    for name, stressed in runs.items()
+                    if stressed.wholes and (stressed is not run or self.repeat_rows)
+                ]
         if stresses and self.repeat_rows and not stresses[0].fails_before:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict = replace(verdict, asked_otherwise=query.changes)
@@ -204,19 +205,10 @@ class Trial:
                 own = resume(self.checkpoint, query, silent_streams, self.after, self.where, progress)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), known, self.accept_lost, own)
 
-    def _case(
-        self,
-        query: OwnQuery,
-        samples: Sequence[Sample],
-        folder: Path,
-        *,
-        silent: bool = False,
-        again: bool = False,
-        partitions: bool = False,
-        unfit: bool = False,
-    ) -> Case:
-        kind = {"silent": silent, "again": again, "partitions": partitions, "unfit": unfit}
-        return write_job(query, samples, folder, batches=self._batches(samples, silent=silent), **kind)
+    def _case(self, query: OwnQuery, samples: Sequence[Sample], folder: Path, **condition: bool) -> Case:
+        """Write a case; ``condition``: as in `write_job`."""
+        batches = self._batches(samples, silent="silent" in condition)
+        return write_job(query, samples, folder, batches=batches, **condition)
 
     def _batches(self, samples: Sequence[Sample], *, silent: bool) -> int:
         """Into how many micro-batches a sample is divided, of which each must fit into the memory of an engine."""
