@@ -15,7 +15,7 @@ from rich.text import Text
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import WHICH, named_job, queries
+from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
@@ -59,7 +59,7 @@ def check(
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
     call: job_options.Call = None,
-    main: job_options.Main = None,
+    job_settings: JobOptions,
     from_: str = option(
         ..., "The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from"
     ),
@@ -86,7 +86,6 @@ def check(
         "files|kafka",
         job_options.INPUT,
     ),
-    output_mode: job_options.OutputMode = None,
     checkpoint: str | None = option(
         None,
         "The query's checkpointLocation: run with the settings that it pins, and resume a copy of it on the later version.",
@@ -99,8 +98,6 @@ def check(
         "written.",
         job_options.JOB,
     ),
-    watermark: job_options.Watermarks = None,
-    set_: job_options.Values = None,
     code: JobCode,
     engines: engine_options.EngineOptions,
     settings: engine_options.ClusterOptions,
@@ -121,18 +118,7 @@ def check(
     without an answer.
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
-    job, arguments = job_options.with_arguments(job, arguments, main)
-    named = named_job(
-        job=job,
-        call=call,
-        main=main,
-        which=WHICH,
-        arguments=arguments,
-        output_mode=output_mode,
-        watermarks=watermark or (),
-        run_sinks=run_sinks,
-        values=set_ or (),
-    )
+    named = job_settings.named(job, call, arguments, run_sinks=run_sinks)
     files = sample_options.files(where, allow_silent=named.kind != "a function")
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")

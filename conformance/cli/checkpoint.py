@@ -17,7 +17,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import named_job, one_query, queries
+from conformance.cli.named_job import JobOptions, one_query, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.wording import counted
@@ -28,6 +28,9 @@ from reports.terminal.checkpoint import lines, record
 
 REFUSED = 1
 """The exit code if the version refuses the checkpoint, or may refuse it."""
+
+WHICH = "--call a program, a file of SQL, a function or a method of --jar, or --main a class of --jar"
+"""What to write if nothing names a job."""
 
 Where = Annotated[str, argument(..., "The query's checkpointLocation: a folder, or a URL that fsspec reads.", "DIR")]
 
@@ -91,18 +94,15 @@ def resume(
         "CODE",
         job_options.JOB,
     ),
-    main: job_options.Main = None,
+    job_settings: JobOptions,
     query: int | None = option(
         None, "Which of the queries that your program starts, from 1.", "N", job_options.JOB, min=1
     ),
-    watermark: job_options.Watermarks = None,
-    set_: job_options.Values = None,
     to: str = option(..., "The version or line that resumes it.", "VERSION", SELECT_VERSIONS),
     sample: job_options.Samples = None,
     schema: job_options.Schemas = None,
     missing: job_options.Missing = "refuse",
     rows: job_options.Rows = 200,
-    output_mode: job_options.OutputMode = None,
     code: JobCode,
     engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
@@ -120,16 +120,9 @@ def resume(
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
     # A program of Python and SQL may need a jar, too.
     of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
-    named = named_job(
-        job=None if of_jar else call,
-        call=call if of_jar else None,
-        main=main,
-        which="--call a program, a file of SQL, a function or a method of --jar, or --main a class of --jar",
-        arguments=arguments or (),
-        output_mode=output_mode,
-        watermarks=watermark or (),
-        values=set_ or (),
-    )
+    # Beside --main, it is no argument.
+    program, method = (None, call) if of_jar or job_settings.main is not None else (call, None)
+    named = job_settings.named(program, method, arguments, WHICH)
     sample_options = job_options.SampleOptions(sample, schema=schema, rows=rows, missing=missing)
     sample_files = sample_options.files(where_to_run, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")

@@ -13,7 +13,7 @@ from conformance.account import explanation
 from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
 from conformance.cli.engine_options import EngineOptions, JobCode, Settings, Speed, one_target
-from conformance.cli.named_job import WHICH, named_job, queries
+from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import argument, grouped, known_version, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
@@ -83,14 +83,11 @@ def explain(
         "FILE",
     ),
     call: job_options.Call = None,
-    main: job_options.Main = None,
+    job_settings: JobOptions,
     sample_options: job_options.SampleOptions,
     batches: int = option(
         MICRO_BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=1, max=MOST_BATCHES
     ),
-    output_mode: job_options.OutputMode = None,
-    watermark: job_options.Watermarks = None,
-    set_: job_options.Values = None,
     code: JobCode,
     engines: EngineOptions,
     settings: Settings,
@@ -107,32 +104,23 @@ def explain(
     Of a job, exits with 0 if no cause is known, 1 with a cause, 2 if your code fails, 3 without an answer. Else exits with 2 if the model
     does not know what the case does, or there is no progress.
     """
-    if call is not None or main is not None or (case is not None and _names_a_job(case)):
+    if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
         for name, value in {**of_a_case, "--progress": progress}.items():
             if value:
                 raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
-        job, given = job_options.with_arguments(case, arguments, main)
-        named = named_job(
-            job=job,
-            call=call,
-            main=main,
-            which=WHICH,
-            arguments=given,
-            output_mode=output_mode,
-            watermarks=watermark or (),
-            values=set_ or (),
-        )
+        named = job_settings.named(case, call, arguments)
         where = job_options.options_of_job(engines, settings, speed, code)
         files = sample_options.files(where, allow_silent=named.kind != "a function")
         raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
-    of_a_job: dict[str, object] = {"--sample": sample_options.sample, "ARGUMENT": arguments}
-    of_a_job |= {
+    of_a_job: dict[str, object] = {
+        "--sample": sample_options.sample,
+        "ARGUMENT": arguments,
         "--event-time": sample_options.event_time,
         "--schema": sample_options.schema,
-        "--output-mode": output_mode,
-        "--watermark": watermark,
-        "--set": set_,
+        "--output-mode": job_settings.output_mode,
+        "--watermark": job_settings.watermark,
+        "--set": job_settings.set_,
     }
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"

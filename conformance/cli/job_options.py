@@ -96,12 +96,6 @@ _STYLES: Mapping[Status, str] = {
 }
 
 
-def with_arguments(job: str | None, arguments: Sequence[str] | None, main: str | None) -> tuple[str | None, list[str]]:
-    """The job and its arguments: behind -- the first argument of a main method stands in the place of a job."""
-    given = [*(arguments or ())]
-    return (None, [job, *given]) if main is not None and job is not None else (job, given)
-
-
 @dataclass(frozen=True)
 class SampleFiles:
     """What the options say of samples, each by stream."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import typer
@@ -23,55 +23,71 @@ WHICH = "name a program, a file of SQL or a function, or --call a method or --ma
 """What to write if nothing names a job."""
 
 
-def named_job(
-    *,
-    job: str | None = None,
-    call: str | None = None,
-    main: str | None = None,
-    which: str,
-    arguments: Sequence[str] = (),
-    output_mode: str | None = None,
-    watermarks: Sequence[str] = (),
-    run_sinks: bool = False,
-    values: Sequence[str] = (),
-) -> NamedJob:
-    """Read the options that name a job; BadParameter if no option or several name it, or an option does not belong to its kind.
+@dataclass(frozen=True)
+class JobOptions:
+    """What names one's own job, beside a program, a file of SQL or a function, and what it gets."""
 
-    Args:
-        job: a program, a file of SQL or a function.
-        call: a method of a jar, or a function.
-        main: a class of a jar with a main method.
-        which: what BadParameter says unless exactly one of these names the job.
-        watermarks: ``STREAM=DELAY``.
-        values: ``NAME=VALUE``.
-    """
-    if [job, call, main].count(None) != 2:
-        raise typer.BadParameter(which, param_hint="JOB")
-    kind = "a program" if main is not None else kind_of(job) if job is not None else "a function"
-    if output_mode is not None:
-        one_of(get_args(OutputMode), output_mode, "--output-mode")
-        if kind == "a program":
-            raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
-    if watermarks and kind != "a file of SQL":
-        raise typer.BadParameter("only for a file of SQL: your code says it itself", param_hint="--watermark")
-    if run_sinks and kind != "a program":
-        raise typer.BadParameter(f"{kind} has no sink: omit it", param_hint="--run-sinks")
-    if run_sinks and main is not None:
-        raise typer.BadParameter("functions of a jar are not called: omit it", param_hint="--run-sinks")
-    if arguments and kind != "a program":
-        raise typer.BadParameter(f"{kind} gets no arguments: omit them", param_hint="ARGUMENT")
-    if values and (kind != "a program" or main is not None):
-        raise typer.BadParameter("only a notebook has widgets and secrets: omit it", param_hint="--set")
-    return NamedJob(
-        job or call or main or "",
-        kind,
-        is_class=main is not None,
-        arguments=arguments,
-        output_mode=output_mode or "append",
-        watermarks=job_options.pairs(watermarks, "--watermark"),
-        run_sinks=run_sinks,
-        values=job_options.values(values),
-    )
+    main: job_options.Main = None
+    output_mode: job_options.OutputMode = None
+    watermark: job_options.Watermarks = None
+    set_: job_options.Values = None
+
+    def named(
+        self,
+        job: str | None,
+        call: str | None,
+        arguments: Sequence[str] | None,
+        which: str = WHICH,
+        *,
+        run_sinks: bool = False,
+    ) -> NamedJob:
+        """Read the options that name a job; BadParameter if no option or several name it, or an option does not belong to its kind.
+
+        Args:
+            job: a program, a file of SQL or a function; beside a main method its first argument, which -- divides from the options.
+            call: a method of a jar, or a function.
+            which: what BadParameter says unless exactly one of these names the job.
+        """
+        is_class, given = self.main is not None, [*(arguments or ())]
+        if is_class and job is not None:
+            given.insert(0, job)
+            job = None
+        if [job, call, self.main].count(None) != 2:
+            raise typer.BadParameter(which, param_hint="JOB")
+        kind = "a program" if is_class else kind_of(job) if job is not None else "a function"
+        if self.output_mode is not None:
+            one_of(get_args(OutputMode), self.output_mode, "--output-mode")
+            if kind == "a program":
+                raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
+        for name, value, fits, why in (
+            (
+                "--watermark",
+                self.watermark,
+                kind == "a file of SQL",
+                "only for a file of SQL: your code says it itself",
+            ),
+            ("--run-sinks", run_sinks, kind == "a program", f"{kind} has no sink: omit it"),
+            ("--run-sinks", run_sinks, not is_class, "functions of a jar are not called: omit it"),
+            ("ARGUMENT", given, kind == "a program", f"{kind} gets no arguments: omit them"),
+            (
+                "--set",
+                self.set_,
+                kind == "a program" and not is_class,
+                "only a notebook has widgets and secrets: omit it",
+            ),
+        ):
+            if value and not fits:
+                raise typer.BadParameter(why, param_hint=name)
+        return NamedJob(
+            job or call or self.main or "",
+            kind,
+            is_class=is_class,
+            arguments=given,
+            output_mode=self.output_mode or "append",
+            watermarks=job_options.pairs(self.watermark, "--watermark"),
+            run_sinks=run_sinks,
+            values=job_options.values(self.set_ or ()),
+        )
 
 
 def queries(

@@ -10,7 +10,7 @@ import typer
 from conformance.cli import engine_options, job_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import named_job
+from conformance.cli.named_job import JobOptions
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import EngineLines
 from conformance.core.errors import WrongUsage
@@ -59,9 +59,8 @@ def sample(
     columns and made-up values, or with --record its first rows, which Spark reads from the source as a batch DataFrame.
     Prints the options with which `check` reads them.
     """
-    job, arguments = job_options.with_arguments(job, arguments, main)
     which = "only a program says what it reads: a file ending in .py, a module, or --main a class of --jar"
-    named = named_job(job=job, main=main, which=which, arguments=arguments, values=set_ or ())
+    named = JobOptions(main, set_=set_).named(job, None, arguments, which)
     if named.kind != "a program":
         raise typer.BadParameter(which, param_hint="PROGRAM")
     if mask and not record:

@@ -11,7 +11,14 @@ from typing import NamedTuple
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.query.reading import PHYSICAL_PLAN, PlanNode, analyzed_plan, expressions, physical_plan, watermark_of
 
-_KEEPS_STATE = re.compile(r"Aggregate|Deduplicate(WithinWatermark)?|Distinct|Join|\w*WithState\w*")
+TITLES = {
+    "Aggregate": "the aggregation",
+    "Deduplicate": "the deduplication",
+    "Distinct": "the deduplication",
+    "DeduplicateWithinWatermark": "the deduplication",
+    "Join": "the join",
+}
+"""The operators that keep state, but for those with functions of the author's → what each is."""
 _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
 _NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
 _EVENT_TIME = re.compile(r"#\d+L?-T\d+ms")
@@ -75,7 +82,7 @@ class JobPlan:
         return tuple(
             node
             for node in self.nodes
-            if _KEEPS_STATE.fullmatch(node.name)
+            if (node.name in TITLES or "WithState" in node.name)
             and (node.name != "Join" or (joins if ran else all(map(_is_stream, node.children))))
         )
 
@@ -88,8 +95,12 @@ class JobPlan:
     @cached_property
     def first(self) -> PlanNode | None:
         """The operator that keeps state and whose rows come from no other such operator; None unless there is exactly one."""
-        lowest = [node for node in self.stateful if not any(other in self.stateful for other in _below(node))]
+        lowest = [node for node in self.stateful if not self.is_above_state(node)]
         return lowest[0] if len(lowest) == 1 else None
+
+    def is_above_state(self, node: PlanNode) -> bool:
+        """Return whether rows of an operator come from another one that keeps state."""
+        return any(other in self.stateful for other in _below(node))
 
     def inputs(self, node: PlanNode) -> tuple[OperatorInput, ...]:
         number = next(at for at, other in enumerate(self._named(node.name)) if other is node)

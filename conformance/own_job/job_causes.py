@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
-from conformance.own_job.analyzed_plan import JobPlan, has_event_time, keys_of, without_numbers
+from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
 from conformance.own_job.row_fates import Fates, RowFate, batches_of
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import UNITS, Cause, duration
@@ -186,7 +186,7 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
     if error is not None and not _APPEND_REFUSED.search(error.message):
         return
     for node in plan.stateful:
-        name = _NAMES.get(node.name, "the operator")
+        name = TITLES.get(node.name, "the operator")
         below = plan.marks(node)
         evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
         keys = keys_of(node)
@@ -199,13 +199,13 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
                 yield Cause.of(cause, f"the state of the {kept} side is never removed; {evidence}")
             continue
         if (
-            node.name not in _NAMES
+            node.name not in TITLES
             or complete
             or any(map(has_event_time, keys))
             or node.name.endswith("WithinWatermark")
         ):
             continue
-        if any(other in plan.stateful for child in node.children for other in child.downwards()):
+        if plan.is_above_state(node):
             continue
         columns = ", ".join(map(without_numbers, keys)) or "all columns"
         if not plan.watermarks:
@@ -217,15 +217,6 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
             yield Cause.of("watermark-on-other-column", evidence, **what)
         elif keys or node.name == "Deduplicate":
             yield Cause.of("deduplication-without-event-time", f"{name} by {columns}: {evidence}")
-
-
-_NAMES = {
-    "Aggregate": "the aggregation",
-    "Deduplicate": "the deduplication",
-    "Distinct": "the deduplication",
-    "DeduplicateWithinWatermark": "the deduplication",
-    "Join": "the join",
-}
 
 
 def _waits(job: Explained) -> Cause | None:
@@ -269,7 +260,7 @@ def described(node: PlanNode | None) -> str:
     """``the aggregation by window, who``"""
     keys = ", ".join(map(without_numbers, keys_of(node))) if node is not None and node.name != "Join" else ""
     return (
-        f"{_NAMES.get(node.name, 'the operator') if node is not None else 'the query'}{f' by {keys}' if keys else ''}"
+        f"{TITLES.get(node.name, 'the operator') if node is not None else 'the query'}{f' by {keys}' if keys else ''}"
     )
 
 

@@ -7,10 +7,12 @@ import hmac
 import json
 import os
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
+from conformance.own_job.written_time import json_object
 
 _DIGITS = 9
 """A number that is replaced has at most so many digits, which a column of INT holds."""
@@ -40,17 +42,17 @@ class Mask:
             if column in row:
                 row[column] = self._value(f"{source}.{column}", row[column])
                 continue
-            within = _json_object(row.get("value"))
+            within = json_object(row.get("value")) or {}
             if column not in within:
                 raise WrongUsage(f"--mask: {unknown('column', column, [*row, *within], where=f' of {source}')}")
             within[column] = self._value(f"{source}.{column}", within[column])
-            row["value"] = json.dumps(within, ensure_ascii=False)
+            row["value"] = json.dumps(within, ensure_ascii=False, default=float)
         return row
 
     def _value(self, column: str, value: Json) -> Json:
         if value is None:
             return None
-        digest = hmac.new(self._key, json.dumps(value).encode(), hashlib.sha256)
+        digest = hmac.new(self._key, json.dumps(value, default=float).encode(), hashlib.sha256)
         if isinstance(value, str):
             return f"masked-{digest.hexdigest()[:12]}"
         if isinstance(value, int) and not isinstance(value, bool):
@@ -59,13 +61,5 @@ class Mask:
         raise WrongUsage(f"--mask: {column} has {_KINDS[type(value)]}; only texts and whole numbers can be replaced")
 
 
-_KINDS: dict[type, str] = {bool: "a boolean", float: "a fraction", list: "an array", dict: "an object"}
+_KINDS = {bool: "a boolean", float: "a fraction", Decimal: "a fraction", list: "an array", dict: "an object"}
 """What an error says of a value, which it does not show."""
-
-
-def _json_object(text: Json) -> dict[str, Json]:
-    try:
-        read = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        read = None
-    return read if isinstance(read, dict) else {}

@@ -40,10 +40,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
 
 
 Watched: TypeAlias = Callable[[BinaryIO], BinaryIO]
-
-
-def _unwatched(file: BinaryIO) -> BinaryIO:
-    return file
+_UNWATCHED: Watched = lambda file: file  # noqa: E731
 
 
 class UnusableSample(WrongUsage):
@@ -78,16 +75,11 @@ class Sample:
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The places of the earliest and of the latest row; without event times of the first and the last of the file."""
-        earliest = latest = None
-        for at, instant in enumerate(self.instants):
-            if instant == NO_INSTANT:
-                continue
-            # Of rows of the same time the first is the earliest, the last the latest.
-            if earliest is None or instant < self.instants[earliest]:
-                earliest = at
-            if latest is None or instant >= self.instants[latest]:
-                latest = at
-        return earliest or 0, len(self.rows) - 1 if latest is None else latest
+        instants = self.instants
+        timed = array("q", (at for at, instant in enumerate(instants) if instant != NO_INSTANT))
+        # Of rows of the same time the first is the earliest, the last the latest.
+        latest = max(reversed(timed), key=instants.__getitem__, default=len(instants) - 1)
+        return min(timed, key=instants.__getitem__, default=0), latest
 
 
 def read_sample(
@@ -98,7 +90,7 @@ def read_sample(
     ddl: str | None = None,
     most: int = 200,
     zone: str | None = None,
-    watched: Watched = _unwatched,
+    watched: Watched = _UNWATCHED,
     arrival: ArrivalOrder = "file",
     missing: WithoutColumn = "refuse",
     records: bool = False,
@@ -172,7 +164,7 @@ def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
 
 @contextmanager
 def _records(
-    path: Path, schema: Schema | None, watched: Watched = _unwatched, *, as_text: bool = False
+    path: Path, schema: Schema | None, watched: Watched = _UNWATCHED, *, as_text: bool = False
 ) -> Iterator[Iterator[tuple[int, SampleRecord]]]:
     """Each row with its line; values of CSV are text without a schema. ``as_text``: the text of a row is its column ``value``."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}

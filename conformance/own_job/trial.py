@@ -173,8 +173,6 @@ class Trial:
         Raises InvalidCase, CannotWriteFile: see `write_job`; Interrupted, HarnessError: see `conformance.runner.execution.execute`.
         """
         sending = tuple(sample for sample in samples if sample.rows)
-        stresses: list[Stress] = []
-        stresses: list[Stress] = []
         with temporary_folder() as folder:
             cases = {"repeated_rows": self._case(query, samples, folder, again=self.repeat_rows)}
             self.listener.begins(query, cases["repeated_rows"], sending, output)
@@ -188,12 +186,12 @@ class Trial:
             run = runs["repeated_rows"]
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
-            if verdict.answer in ("same", "differs"):
-                stresses = [
-                    Stress(name, CONDITIONS[name], judge_job(expecting(stressed, folder)))
-                    for name, stressed in runs.items()
-                    if stressed.wholes and (stressed is not run or self.repeat_rows)
-                ]
+            asked = {name: of for name, of in runs.items() if of.wholes and (of is not run or self.repeat_rows)}
+            stresses = [
+                Stress(name, CONDITIONS[name], judge_job(expecting(stressed, folder)))
+                for name, stressed in asked.items()
+                if verdict.answer in ("same", "differs")
+            ]
         if stresses and self.repeat_rows and not stresses[0].fails_before:
             verdict = replace(verdict, not_shown=stresses[0].verdict.not_shown)
         verdict = replace(verdict, asked_otherwise=query.changes)

@@ -31,17 +31,13 @@ def _lacking(name: str) -> NotInATrial:
 class _Partial:
     """What only has the attributes that a subclass gives it."""
 
-    _name: str
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         raise _lacking("{}.{}".format(self._name, name))
-
-
-class _Transform(_Partial):
-    def __init__(self, name: str) -> None:
-        self._name = name
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise _lacking(self._name)
@@ -50,9 +46,8 @@ class _Transform(_Partial):
 class _Frames(_Partial):
     """``create_data_frame`` of a ``GlueContext``: streams of the program."""
 
-    _name = "create_data_frame"
-
     def __init__(self, run: Any) -> None:
+        super().__init__("create_data_frame")
         self._run = run
 
     def from_options(
@@ -73,9 +68,8 @@ class _Frames(_Partial):
 
 
 class _Context(_Partial):
-    _name = "GlueContext"
-
     def __init__(self, run: Any) -> None:
+        super().__init__("GlueContext")
         self.spark_session = run.session
         self.create_data_frame = _Frames(run)
         self.create_data_frame_from_options = self.create_data_frame.from_options
@@ -104,9 +98,8 @@ class _Job:
 
 
 class _DynamicFrame(_Partial):
-    _name = "DynamicFrame"
-
     def __init__(self, frame: Any) -> None:
+        super().__init__("DynamicFrame")
         self._frame = frame
 
     @classmethod
@@ -138,7 +131,7 @@ def shim(run: Any) -> Iterator[None]:
     if importlib.util.find_spec("awsglue") is not None:
         yield
         return
-    transforms = {name: _Transform(name) for name in _TRANSFORMS}
+    transforms = {name: _Partial(name) for name in _TRANSFORMS}
     contents: Dict[str, Dict[str, Any]] = {
         "awsglue": {"__path__": [], "DynamicFrame": _DynamicFrame},
         "awsglue.context": {"GlueContext": lambda *_, **__: _Context(run)},

@@ -7,6 +7,7 @@ module says, and for everybody else what they always do. What the program reads 
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 import runpy
@@ -47,8 +48,6 @@ _KNOWN = {
 """Format → the columns that its sources have, whatever the program says."""
 _FILES = ("csv", "json", "orc", "parquet", "text", "xml")
 """The methods of a ``DataStreamReader`` that read files of a format."""
-_SCHEMA_SECOND = ("csv", "json", "xml")
-"""Those of them whose second parameter is the schema."""
 OF_TABLES = ("table", "changes")
 """The methods of a ``DataStreamReader`` that read a table by its name; also the formats of their sources."""
 _MOST_WAITS = 1000
@@ -388,28 +387,21 @@ def _options(_: ProgramRun, original: Any, self: Any, **options: Any) -> Any:
     return original(self, **options)
 
 
-def _load(
-    run: ProgramRun, _: Any, self: Any, path: Any = None, format: Any = None, schema: Any = None, **options: Any
-) -> Any:
-    noted = _noted(self)
-    noted.setdefault("options", {}).update(options)
-    return run.load(noted, (format or noted.get("format") or "parquet").lower(), path, schema)
+def _loading(format: Optional[str] = None) -> Instead:
+    """``format``: of the method; None if the program says it."""
 
-
-def _of_table(format: str) -> Instead:
-    def instead(run: ProgramRun, _: Any, self: Any, tableName: str) -> Any:  # noqa: N803
-        view = run.view(tableName)
-        return run.load(_noted(self), format, tableName, None) if view is None else view
-
-    return instead
-
-
-def _file(format: str) -> Instead:
-    def instead(run: ProgramRun, _: Any, self: Any, path: Any, *others: Any, **options: Any) -> Any:
-        second = others[0] if others and format in _SCHEMA_SECOND else None
-        schema = options.pop("schema", second)
-        _noted(self).setdefault("options", {}).update(options)
-        return run.load(_noted(self), format, path, schema)
+    def instead(run: ProgramRun, original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+        given = dict(inspect.signature(original).bind(self, *arguments, **named).arguments)
+        given.update(given.pop("options", {}))
+        path, table, schema, said, _ = (
+            given.pop(key, None) for key in ("path", "tableName", "schema", "format", "self")
+        )
+        view = run.view(table) if table is not None else None
+        if view is not None:
+            return view
+        noted = _noted(self)
+        noted.setdefault("options", {}).update(given)
+        return run.load(noted, (format or said or noted.get("format") or "parquet").lower(), path or table, schema)
 
     return instead
 
@@ -523,9 +515,8 @@ def _change_pyspark() -> None:
         manager = getattr(import_module(streaming.replace("readwriter", "query")), "StreamingQueryManager", None)
         changes: List[Tuple[Any, Dict[str, Instead]]] = [
             (readers.DataStreamReader, {name: _noting(name) for name in ("format", "schema", "name")}),
-            (readers.DataStreamReader, {name: _file(name) for name in _FILES}),
-            (readers.DataStreamReader, {"option": _option, "options": _options, "load": _load}),
-            (readers.DataStreamReader, {name: _of_table(name) for name in OF_TABLES}),
+            (readers.DataStreamReader, {name: _loading(name) for name in (*_FILES, *OF_TABLES)}),
+            (readers.DataStreamReader, {"option": _option, "options": _options, "load": _loading()}),
             (readers.DataStreamWriter, {name: _noting(name) for name in ("format", "outputMode", "queryName")}),
             (readers.DataStreamWriter, {"option": _option, "options": _options}),
             (readers.DataStreamWriter, {name: _columns(name) for name in ("partitionBy", "clusterBy")}),
