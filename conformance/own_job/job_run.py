@@ -488,12 +488,12 @@ def check_function(function: str, streams: Sequence[str], folders: Iterable[Path
     places = [folder.joinpath(*module.split(".")) for folder in folders]
     files = [at for place in places for at in (place.with_suffix(".py"), place / "__init__.py") if at.is_file()]
     try:
-        body = ast.parse(files[0].read_bytes()).body if files else []
+        text = files[0].read_text(encoding="utf-8-sig") if files else ""
+        defined = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
     except (SyntaxError, ValueError):
         return ()
-    defined = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
     if name not in defined:
-        if body and all(_makes_no_other_name(node, name) for node in body):
+        if text and re.search(rf"\b{name}\b|__getattr__|import \*|globals|exec", text) is None:
             raise WrongUsage(f"{files[0]}: {unknown('function', name, defined)}")
         return ()
     given = defined[name].args
@@ -510,19 +510,6 @@ def check_function(function: str, streams: Sequence[str], folders: Iterable[Path
     return tuple(
         f"{stream} is the parameter {other}" for stream, other in zip(streams, named, strict=False) if stream != other
     )
-
-
-def _makes_no_other_name(node: ast.stmt, name: str) -> bool:
-    """Whether a statement of a module certainly does not define the name."""
-    match node:
-        case ast.FunctionDef() | ast.ClassDef():
-            return node.name not in (name, "__getattr__")
-        case ast.Import() | ast.ImportFrom():
-            return not {"*", name}.intersection((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-        case ast.Assign(targets=targets):
-            return all(isinstance(target, ast.Name) and target.id != name for target in targets)
-        case _:
-            return isinstance(node, ast.Expr)
 
 
 def write_job(

@@ -74,10 +74,23 @@ class _Part:
         raise NotGiven("{}.{} is of the platform, and a trial has none: leave it out".format(self._name, name))
 
 
-class _Widgets(_Part):
-    def __init__(self, given: Dict[str, str]) -> None:
-        super().__init__("dbutils.widgets")
+class _Values(_Part):
+    """A part that gives values of the user."""
+
+    def __init__(self, name: str, given: Dict[str, str]) -> None:
+        super().__init__(name)
         self._given = given
+
+    def _value(self, what: str, name: str, default: Any = None, note: str = "") -> Any:
+        value = self._given.get(name, default)
+        if value is None:
+            raise NotGiven("the {0} {1} has no value: give it, --set {1}=VALUE{2}".format(what, name, note))
+        return value
+
+
+class _Widgets(_Values):
+    def __init__(self, given: Dict[str, str]) -> None:
+        super().__init__("dbutils.widgets", given)
         self._defined: Dict[str, str] = {}
 
     def text(self, name: str, defaultValue: Any = "", *_: Any, **__: Any) -> None:  # noqa: N803
@@ -86,9 +99,7 @@ class _Widgets(_Part):
     dropdown = combobox = multiselect = text
 
     def get(self, name: str) -> str:
-        if name not in self._given and name not in self._defined:
-            raise NotGiven("the widget {0} has no value: give it, --set {0}=VALUE".format(name))
-        return self._given.get(name, self._defined.get(name, ""))
+        return str(self._value("widget", name, self._defined.get(name)))
 
     getArgument = get  # noqa: N815
 
@@ -102,19 +113,10 @@ class _Widgets(_Part):
         self._defined.clear()
 
 
-class _Secrets(_Part):
-    def __init__(self, name: str, given: Dict[str, str]) -> None:
-        super().__init__(name)
-        self._given = given
-
+class _Secrets(_Values):
     def get(self, scope: str, key: str) -> str:
-        named = "{}/{}".format(scope, key)
-        if named not in self._given:
-            what = (
-                "the secret {0} has no value: give it, --set {0}=VALUE; made up will do, since no source is connected"
-            )
-            raise NotGiven(what.format(named))
-        return self._given[named]
+        note = "; made up will do, since no source is connected"
+        return str(self._value("secret", "{}/{}".format(scope, key), note=note))
 
     getSecret = get  # noqa: N815
 
@@ -176,12 +178,10 @@ class _Files(_Part):
 
     def rm(self, path: str, recurse: bool = False) -> bool:
         place = self._at(path, there=False)
-        if os.path.isdir(place):
-            shutil.rmtree(place) if recurse else os.rmdir(place)
-            return True
         there = os.path.exists(place)
         if there:
-            os.remove(place)
+            remove = os.remove if not os.path.isdir(place) else shutil.rmtree if recurse else os.rmdir
+            remove(place)
         return there
 
     def cp(self, source: str, to: str, recurse: bool = False) -> bool:
@@ -220,16 +220,10 @@ class _Notebooks(_Part):
         raise _Ended(value)
 
 
-class _TaskValues(_Part):
-    def __init__(self, given: Dict[str, str]) -> None:
-        super().__init__("dbutils.jobs.taskValues")
-        self._given = given
-
+class _TaskValues(_Values):
     def get(self, taskKey: str, key: str, default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
-        named = "{}/{}".format(taskKey, key)
-        if named not in self._given and default is None and debugValue is None:
-            raise NotGiven("the task value {0} has no value: give it, --set {0}=VALUE".format(named))
-        return self._given.get(named, default if debugValue is None else debugValue)
+        usual = default if debugValue is None else debugValue
+        return self._value("task value", "{}/{}".format(taskKey, key), usual)
 
     def set(self, key: str, value: Any) -> None: ...
 
@@ -308,7 +302,7 @@ class Platform:
     def _utils(self, widgets: _Widgets, values: Dict[str, str]) -> Any:
         utils = _Part("dbutils")
         jobs, library, data = map(_Part, ("dbutils.jobs", "dbutils.library", "dbutils.data"))
-        vars(jobs)["taskValues"] = _TaskValues(values)
+        vars(jobs)["taskValues"] = _TaskValues("dbutils.jobs.taskValues", values)
         vars(library)["restartPython"] = vars(data)["summarize"] = _nothing
         vars(utils).update(
             widgets=widgets,

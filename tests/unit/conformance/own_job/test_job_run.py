@@ -248,7 +248,7 @@ def test_a_misspelt_function_is_named_with_the_one_that_is_meant(jobs) -> None:
         "from a import *",
         "biuld = 3",
         "def __getattr__(name): ...",
-        "if x:\n    y = 1",
+        "globals().update(made())",
         "def (",
         "",
     ],
