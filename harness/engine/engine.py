@@ -41,7 +41,7 @@ class EngineLocation:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class EngineNeeds:
     """What cases need of their engine beyond their target."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from conformance.core.case import Case, TableFormat
+from conformance.core.case import Case
 from conformance.core.errors import end_waits
 from conformance.core.observation import Observation
 from conformance.suite.selection import estimated_batches
@@ -58,15 +58,10 @@ class SlotKey(NamedTuple):
     """Which engine of a run a case uses."""
 
     target: str
-    for_kills: bool = False
+    for_kills: bool
     """Whether it is the target's second engine, for cases that kill it: in the first, all others would wait for each kill."""
-    real_time: bool = False
-    """Whether it is the target's engine for real-time queries, whose tasks run all at once."""
-    tables: tuple[TableFormat, ...] = ()
-    """The formats of the tables that its cases read: the package of each changes the session."""
-    jars: tuple[str, ...] = ()
-    code: bool = False
-    """Whether its cases need ``--allow-code``: what code does to its process must not reach the answers to other cases."""
+    needs: EngineNeeds
+    """Without what an engine may have although its cases do not need it."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +83,11 @@ class CellBatch:
         if self.first.before is not None:
             return _resuming(self.first)
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
-        case, whole = self.first.case, self.first.cut is None
-        real_time = whole and case.runs_in_real_time(self.first.origin.version)
-        kills = whole and kills_its_engine(case)
-        code = bool(case.needs_code)
-        return SlotKey(self.first.origin.name, kills, real_time, case.table_formats, case.jars, code)
+        case, origin, whole = self.first.case, self.first.origin, self.first.cut is None
+        needs = replace(EngineNeeds.of(case, origin), topics=False, main=False)
+        if not whole:
+            needs = replace(needs, real_time=False)
+        return SlotKey(origin.name, whole and kills_its_engine(case), needs)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
         if self.first.before is None:
@@ -103,7 +98,7 @@ class CellBatch:
 
 def _resuming(cell: CellTask) -> SlotKey:
     """The engine of the steps after the cut."""
-    return SlotKey(cell.target.name, jars=cell.case.jars, code=bool(cell.case.needs_code))
+    return SlotKey(cell.target.name, False, EngineNeeds(jars=cell.case.jars, code=bool(cell.case.needs_code)))
 
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
@@ -121,7 +116,7 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     targets = list(dict.fromkeys(slot.target for slot in by_slot))
     return {
         slot: tuple(sorted(by_slot[slot], key=lambda batch: estimated_batches(batch.first.case), reverse=True))
-        for slot in sorted(by_slot, key=lambda slot: (slot.code, targets.index(slot.target), slot))
+        for slot in sorted(by_slot, key=lambda slot: (slot.needs.code, targets.index(slot.target), slot))
     }
 
 
@@ -301,8 +296,7 @@ class _Engines:
             for slot, target in {slot: target for _, slot, target in uses if slot not in self._slots}.items():
                 cases = [*self._later, *(batch.first.case for batch, used, _ in uses if used == slot)]
                 topics, main = any(case.topics for case in cases), any(case.calls_main for case in cases)
-                needs = EngineNeeds(topics, slot.real_time, slot.tables, slot.jars, main, slot.code)
-                self._slots[slot] = self._new_slot(target, needs)
+                self._slots[slot] = self._new_slot(target, replace(slot.needs, topics=topics, main=main))
             self._changed.notify_all()
 
     def slot(self, key: SlotKey) -> EngineSlot:

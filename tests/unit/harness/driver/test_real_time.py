@@ -48,9 +48,6 @@ def test_a_query_is_at_rest_after_a_micro_batch_without_rows_that_leaves_the_wat
     assert not at_rest([DATA, MOVED], never)
     assert at_rest([DATA, MOVED, SAME], never)
     assert at_rest([DATA, entry(2, "00:00")], never)
-
-
-def test_a_query_is_not_at_rest_while_rows_wait():
     assert not at_rest([SAME, SAME], lambda last: last is SAME)
 
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import tables
-from harness.driver.arrivals import FileArrivals, MixedArrivals
 from harness.driver.files import LocalFiles
 from harness.driver.request import StreamRequest
 from harness.driver.tables import DeltaTables, TableArrivals
@@ -81,16 +80,6 @@ def test_another_process_finds_the_tables_and_nothing_that_was_not_placed(arriva
     again.place(again.stage([{"a": [[{"v": 3}]]}]))
     commits = spark.tables[f"{tmp_path}/a"]
     assert [[row["v"] for row in file] for commit in commits for file in commit] == [[2], [3]]
-
-
-def test_files_and_commits_arrive_together(spark, tmp_path):
-    files = FileArrivals(str(tmp_path), {"b": StreamRequest("v INT", 1)}, LocalFiles())
-    arrivals = MixedArrivals(files, TableArrivals(str(tmp_path), {"a": STREAM}, LocalFiles(), spark))
-    arrivals.place(arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}]))
-    assert len(spark.tables[f"{tmp_path}/a"]) == 1
-    assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
-    assert arrivals.stream_of({"description": f"DeltaSource[file:{tmp_path}/a]"}) == "a"
-    assert arrivals.stream_of({"description": f"FileStreamSource[file:{tmp_path}/b]"}) == "b"
 
 
 def offset(version, index):

@@ -146,6 +146,7 @@ def test_files_and_records_arrive_together(broker, tmp_path):
     assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
     assert [record.value for record in broker.sent[0]] == ['{"v": 1}']
     assert arrivals.stream_of({"description": f"FileStreamSource[file:{tmp_path}/b]"}) == "b"
+    assert arrivals.stream_of({"description": f"KafkaV2[Subscribe[{broker.sent[0][0].topic}]]"}) == "a"
 
 
 def test_a_topic_grows_and_loses_its_records(broker):

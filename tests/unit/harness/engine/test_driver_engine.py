@@ -70,11 +70,6 @@ def test_a_right_engine_gives_an_observation(start):
     assert engine.identity.spark == "3.5.9"
 
 
-def test_the_same_engine_runs_many_cases(start):
-    engine = start("right")
-    assert observe(engine).behaviour_digest == observe(engine).behaviour_digest
-
-
 def test_an_engine_runs_a_case_several_times_at_once(start):
     """Each checkpoint of a case is resumed by a run of its own."""
     alone = observe(start("right")).behaviour_digest

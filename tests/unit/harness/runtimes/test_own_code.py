@@ -76,14 +76,11 @@ def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
         code.jar("text.jar")
 
 
-def test_only_engines_of_this_machine_get_the_jars_of_a_case(tmp_path):
+def test_an_engine_has_the_jars_of_its_cases_and_no_others(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     call = {"call": {"jvm": "acme.Jobs.clicked", "jar": ["2.12=a.jar", "2.13=b.jar"]}, "with": ["events"]}
     of_jars = case(None, query=read_pipeline([call]))
     assert of_jars.jars == ("2.12=a.jar", "2.13=b.jar")
-    assert LocalRuntime(tmp_path).unsupported(of_jars, target) is None
-    through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
-    assert "on the class path of the server" in through.unsupported(of_jars, target)
     needs = EngineNeeds.of(of_jars, target)
     assert needs.cover(needs)
     assert not NOTHING_ELSE.cover(needs)
@@ -94,9 +91,6 @@ def test_a_main_method_needs_an_engine_of_which_others_need_less(tmp_path):
     (target,) = Targets.load().select(["4.3.0"])
     call = {"call": {"main": "acme.Main"}, "with": ["events"]}
     main = case(None, query=read_pipeline([call]))
-    assert LocalRuntime(tmp_path).unsupported(main, target) is None
-    through = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
-    assert "its main method runs in the JVM" in through.unsupported(main, target)
     needs = EngineNeeds.of(main, target)
     assert needs == EngineNeeds(main=True)
     assert needs.cover(NOTHING_ELSE)
@@ -104,12 +98,21 @@ def test_a_main_method_needs_an_engine_of_which_others_need_less(tmp_path):
     assert not EngineNeeds(topics=True).cover(needs)
 
 
-def test_through_connect_a_sink_of_ones_own_does_not_run(tmp_path):
+@pytest.mark.parametrize(
+    ("operation", "more", "says"),
+    [
+        ({"from": "events"}, {}, None),
+        ({"from": "events"}, {"sink": "a:b"}, "a sink of the case's author"),
+        ({"call": {"main": "acme.Main"}, "with": ["events"]}, {}, "its main method runs in the JVM"),
+        ({"call": {"jvm": "acme.Jobs", "jar": "a.jar"}, "with": ["events"]}, {}, "on the class path of the server"),
+    ],
+)
+def test_what_does_not_run_through_connect(tmp_path, operation, more, says):
     (target,) = Targets.load().select(["4.3.0"])
-    runtime = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
-    query = read_pipeline([{"from": "events"}])
-    assert runtime.unsupported(case(None, query=query), target) is None
-    assert "a sink of the case's author" in runtime.unsupported(case(None, query=query, sink="a:b"), target)
+    asked = case(None, query=read_pipeline([operation]), **more)
+    assert LocalRuntime(tmp_path).unsupported(asked, target) is None
+    why = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost")).unsupported(asked, target)
+    assert says in why if says else why is None
 
 
 def test_python_workers_import_what_the_driver_imports(tmp_path):

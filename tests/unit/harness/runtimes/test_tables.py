@@ -174,11 +174,8 @@ def test_a_class_that_the_code_calls_is_named_by_its_line():
         "ClassNotFoundException: org.apache.spark.sql.execution.RocksDBStateStoreProvider",
         "No module named 'acme'",
         "name 'orders' is not defined",
+        "Path does not exist: delta",
     ],
 )
 def test_what_is_the_users_own_is_left_as_it_is(message):
     assert how_to_mend(message, SPARK) is None
-
-
-def test_other_errors_are_left_as_they_are():
-    assert how_to_mend("Path does not exist: delta", SPARK) is None

@@ -119,25 +119,16 @@ def test_a_whole_case_with_a_setting_runs_beside_the_case_without_it():
     assert [len(batch.cells) for batch in batches] == [1, 1]
 
 
-def test_real_time_queries_have_an_engine_of_their_own(tmp_path):
+@pytest.mark.parametrize("lacking", [False, True])
+def test_real_time_queries_have_an_engine_of_their_own_where_there_are_any(tmp_path, lacking):
     """Their tasks run all at once, which one slot for tasks would not do."""
     runtime, seen = Counting(tmp_path), Recorder()
     first, *others = cases(3)
-    given = [first.model_copy(update={"trigger": "realTime"}), *others]
-    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run([CellTask(case, (SPARK_359,)) for case in given])
-    assert [run.failure for run in seen.runs] == [None] * 3
-    assert sorted(needs.real_time for needs in runtime.needs) == [False, True]
-
-
-def test_a_version_without_real_time_mode_needs_no_second_engine(tmp_path):
-    runtime = Counting(tmp_path)
-    first, *others = cases(3)
     lacks = differs("<4.2", unsupported="real-time mode arrived in 4.2", link="SPARK-54660")
-    given = [first.model_copy(update={"trigger": "realTime", "differs": (lacks,)}), *others]
-    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), Recorder()).run(
-        [CellTask(one, (SPARK_359,)) for one in given]
-    )
-    assert [needs.real_time for needs in runtime.needs] == [False]
+    given = [first.model_copy(update={"trigger": "realTime", "differs": (lacks,) * lacking}), *others]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run([CellTask(case, (SPARK_359,)) for case in given])
+    assert len(seen.runs) == 3
+    assert sorted(needs.real_time for needs in runtime.needs) == [False] + [True] * (not lacking)
 
 
 @pytest.mark.parametrize("cut", [None, 2])
@@ -266,18 +257,6 @@ def test_a_signal_ends_what_the_start_of_an_engine_waits_for(tmp_path, waiting):
     assert seen.runs == []
 
 
-def test_an_error_of_the_listener_ends_the_run(tmp_path):
-    class Full(Recorder):
-        def cell_done(self, run):
-            raise OSError("no space left on device")
-
-    runtime = Counting(tmp_path)
-    cells = cells_of(3)
-    with pytest.raises(OSError, match="no space left"):
-        Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Full()).run(cells)
-    assert all(engine.ended for engine in runtime.engines)
-
-
 @pytest.mark.parametrize("allow_code", [False, True])
 def test_a_case_that_needs_permission_starts_no_engine_without_it(tmp_path, allow_code):
     """Every command that runs cases comes through here or through ``run_cell``."""
@@ -343,13 +322,14 @@ def test_an_engine_starts_with_what_later_cells_need(tmp_path):
     assert [needs.topics for needs in runtime.needs] == [True]
 
 
-def test_an_error_of_what_gives_later_cells_ends_the_run(tmp_path):
-    class Failing(OneByOne):
-        def ready(self):
-            raise OSError("no space left on device")
+@pytest.mark.parametrize("fails", [(Recorder, "cell_done"), (OneByOne, "ready")], ids=["listener", "later cells"])
+def test_an_error_of_the_listener_or_of_what_gives_later_cells_ends_the_run(tmp_path, monkeypatch, fails):
+    def full(*_):
+        raise OSError("no space left on device")
 
+    monkeypatch.setattr(*fails, full)
     runtime = Counting(tmp_path)
-    cells = cells_of(2)
+    cells = cells_of(3)
     with pytest.raises(OSError, match="no space left"):
-        Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Recorder()).run(cells, Failing())
+        Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Recorder()).run(cells, OneByOne())
     assert all(engine.ended for engine in runtime.engines)

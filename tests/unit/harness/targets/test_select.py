@@ -107,9 +107,6 @@ def test_newest_is_the_newest_that_runs_here_and_says_why_it_is_not_the_newest_t
     assert [target.name for target in choice.targets] == ["spark-3.5.9"]
     (note,) = choice.notes
     assert note == "newest means spark-3.5.9 here: this machine cannot run spark-4.0.5.\nspark-4.0.5 needs Java 21"
-
-
-def test_newest_says_nothing_where_it_is_the_newest_there_is() -> None:
     assert TARGETS.choose(["newest"], obstacle=_runs(up_to="4.0.5")).notes == ()
 
 
