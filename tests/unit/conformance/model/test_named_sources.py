@@ -1,4 +1,4 @@
-"""Names of sources: what is refused, and what a restart may change."""
+"""Names of sources, and what a restart may read, beside what the cases say of them."""
 
 from __future__ import annotations
 
@@ -34,40 +34,9 @@ def after(query, *streams):
     return query.checkpoint
 
 
-@pytest.mark.parametrize(
-    ("read", "conf", "refused"),
-    [
-        ([("a", "x"), ("b", "x")], NAMED, "DUPLICATE_SOURCE_NAMES"),
-        ([("a", "x"), ("b", None)], NAMED, "UNNAMED_STREAMING_SOURCES_WITH_ENFORCEMENT"),
-        ([("a", "x-y")], NAMED, "INVALID_STREAMING_SOURCE_NAME"),
-        ([("a", "x")], {}, "SOURCE_NAMING_NOT_SUPPORTED"),
-    ],
-)
-def test_names_that_are_refused(read, conf, refused):
-    with pytest.raises(Refused) as error:
-        started(*read, conf=conf)
-    assert refused in error.value.classes[0]
-
-
 def test_there_are_none_before_4_2():
     with pytest.raises(Refused, match="has no attribute 'name'"):
         started(("a", "x"), version="4.1.4")
-
-
-def test_a_restart_may_add_and_remove_sources():
-    checkpoint = after(started(("a", "x")), "a")
-    both = after(started(("b", "y"), ("a", "x"), checkpoint=checkpoint), "a")
-    without = after(started(("a", "x"), checkpoint=both), "a")
-    assert checkpoint.committed.keys() < both.committed.keys() < without.committed.keys()
-
-
-@pytest.mark.parametrize("name", ["y", "x"])
-def test_where_a_source_reads_again_is_not_known(name):
-    checkpoint = after(started(("a", "x"), ("b", "b")), "a", "b")
-    if name == "x":
-        checkpoint = after(started(("b", "b"), checkpoint=checkpoint), "b")
-    with pytest.raises(Unpredictable, match="read from its beginning again"):
-        started(("a", name), ("b", "b"), checkpoint=checkpoint)
 
 
 def test_without_format_2_only_4_3_keeps_names():
@@ -84,13 +53,6 @@ def test_a_checkpoint_without_names_gets_none():
     with pytest.raises(Refused, match="cannot begin"):
         started(("a", "x"), checkpoint=checkpoint)
     started(("a", "x"), version="4.2.1", checkpoint=after(started(("a", None), version="4.2.1", conf={}), "a"))
-
-
-def test_a_checkpoint_with_numbers_gets_no_names():
-    checkpoint = after(started(("a", None), conf={OFFSET_LOG: "2"}), "a")
-    with pytest.raises(Unpredictable, match="has a number of"):
-        started(("a", "x"), checkpoint=checkpoint)
-    started(("a", None), conf={OFFSET_LOG: "1"}, checkpoint=checkpoint)
 
 
 def test_a_restart_with_other_streams_is_refused_by_their_number_alone():
@@ -127,12 +89,6 @@ def test_what_another_number_of_sources_does_in_format_2_is_not_known():
 def test_a_named_source_is_read_once():
     with pytest.raises(Refused, match="the same name"):
         started(("a", "x"), ("a", "x"))
-
-
-def test_names_in_a_checkpoint_need_source_evolution():
-    checkpoint = after(started(("a", "x")), "a")
-    with pytest.raises(Refused, match="All sources should be named"):
-        started(("a", None), conf={}, checkpoint=checkpoint)
 
 
 def test_source_evolution_before_names_is_not_predicted():

@@ -22,30 +22,6 @@ def counted_by_window(frame, time="t"):
     return frame.group_by([f"window({time}, '10 seconds')"], ["count(*) AS c"]).select("window.end", "c")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_event_time_may_be_qualified_by_the_alias_of_its_frame(version):
-    frame = events(version).alias("e").with_watermark("e.t", "10 seconds")
-    assert played(counted_by_window(frame), [(5, 1, "a")], [(30, 1, "a")]) == ([[], [(10 * SECOND, 1)]], 20)
-
-
-def test_a_field_of_a_struct_is_not_an_event_time():
-    with pytest.raises(Refused, match="top-level"):
-        events().select("struct(t, n) AS payload").with_watermark("payload.t", "10 seconds")
-
-
-def through_a_struct(version):
-    frame = watermarked(version).select("struct(t, n) AS payload")
-    return frame.select("payload.t AS at", "payload.n AS n")
-
-
-def test_a_watermark_passes_through_a_struct_since_3_3():
-    for version in ("3.3.0", "3.5.9", "4.3.0"):
-        found = played(counted_by_window(through_a_struct(version), "at"), [(5, 1, "a")], [(30, 1, "a")])
-        assert found == ([[], [(10 * SECOND, 1)]], 20)
-    with pytest.raises(Refused, match="without watermark"):
-        played(counted_by_window(through_a_struct("3.2.4"), "at"))
-
-
 @pytest.mark.parametrize("key", ["payload.t", "window(payload.t, '10 seconds')"])
 def test_a_field_that_is_grouped_by_is_not_an_event_time(key):
     """`TimeWindowing` and `UnsupportedOperationChecker` look at columns alone."""
@@ -119,18 +95,6 @@ def test_text_that_a_pattern_may_not_read_is_not_predicted(text):
 
 
 ORDERED = "SELECT window.end, count(*) AS c FROM v GROUP BY window(t, '10 seconds') ORDER BY c DESC, window.end"
-
-
-def test_a_sorted_result_has_the_rows_of_any_other():
-    batch = [(5, 1, "a"), (15, 1, "a"), (16, 1, "a")]
-    (rows,), _ = played(sql.run(ORDERED, {"v": watermarked()}), batch, mode="complete")
-    assert sorted(rows) == [(10 * SECOND, 1), (20 * SECOND, 2)]
-
-
-@pytest.mark.parametrize("mode", ["append", "update"])
-def test_sorting_needs_complete_mode(mode):
-    with pytest.raises(Refused, match="Sorting is not supported"):
-        played(sql.run(ORDERED, {"v": watermarked()}), mode=mode)
 
 
 def test_a_sort_key_that_is_not_selected_is_not_known():

@@ -121,11 +121,11 @@ def test_once_runs_one_batch_and_available_now_until_all_is_read() -> None:
         assert [story.kind for story in query.run()] == kinds
 
 
-@pytest.mark.parametrize(("text", "stage"), [("3.2.4", "start"), ("3.0.3", "start")])
-def test_a_trigger_that_is_not_there_is_refused(text, stage) -> None:
+@pytest.mark.parametrize("text", ["3.2.4", "3.0.3"])
+def test_a_trigger_that_is_not_there_is_refused(text) -> None:
     with pytest.raises(Refused) as refused:
         started(windowed(SparkVersion.parse(text)), trigger="availableNow")
-    assert refused.value.stage == stage
+    assert refused.value.stage == "start"
 
 
 def test_a_conf_the_model_does_not_know_is_named() -> None:

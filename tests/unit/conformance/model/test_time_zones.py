@@ -54,12 +54,6 @@ def test_times_are_shown_and_read_in_the_zone(zone, shown):
         assert value(text, zone) == instant - 1_234
 
 
-@pytest.mark.parametrize(("zone", "hour"), [("UTC", "13"), (LOS_ANGELES, "05"), ("Asia/Tokyo", "22")])
-def test_date_format_has_the_hour_of_the_zone(zone, hour):
-    """`DateExpressionsSuite`: "DateFormat"."""
-    assert value("date_format(CAST('2013-11-08 13:10:15Z' AS TIMESTAMP), 'HH')", zone) == hour
-
-
 @pytest.mark.parametrize("zone", ["UTC", LOS_ANGELES, KOLKATA, LORD_HOWE, "Asia/Kathmandu", "+05:30", "-03:30"])
 @pytest.mark.parametrize(
     ("unit", "begin"),
