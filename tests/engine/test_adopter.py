@@ -48,12 +48,6 @@ def test_its_own_tests_run_with_its_own_harness(call) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_a_job_with_a_udf_and_sql_text_is_a_case(call) -> None:
-    done = call("conformance", "run", "cases/totals.yaml", "--allow-code")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 conforms" in done.stdout
-
-
 @full_run_only
 @pytest.mark.parametrize("page", [".github/workflows/watermarks.yml", ".gitlab-ci.yml"])
 def test_the_workflows_to_copy_work_here(page: str, installed: Path, repository: Path) -> None:

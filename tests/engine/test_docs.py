@@ -22,8 +22,15 @@ NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runti
 TAGGED = re.compile(r"conformance run (?=--tag smoke)")
 FAMILY = ROOT / "cases" / "window-eviction"
 """A family with two smoke cases, for a page that has them in two parts."""
-ELSEWHERE = ("docs/add-a-spark-version.md", "docs/ci.md", "docs/kafka.md", "docs/reference-model.md", "docs/tables.md")
-ELSEWHERE += ("conformance report -o released",)
+ELSEWHERE = (
+    "docs/add-a-spark-version.md",
+    "docs/ci.md",
+    "docs/containers.md",
+    "docs/kafka.md",
+    "docs/reference-model.md",
+    "docs/tables.md",
+)
+ELSEWHERE += ("conformance report -o released", "conformance maintain specification -o specification")
 """Pages and commands that are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases; of
 the report, tests/browser opens it and tests/unit/reports/test_docs.py types the command for a small one."""
 NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")

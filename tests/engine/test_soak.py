@@ -135,6 +135,7 @@ def test_a_broken_law_is_caught(soaked, target, engine, tmp_path, law, wrong):
     assert verdict.rows
 
 
+@full_run_only
 def test_a_soak_that_is_stopped_leaves_no_engine_behind(tmp_path):
     command = [sys.executable, "-m", "tools.soak", "--spark", "3.5", "--work", str(tmp_path / "work")]
     run = subprocess.Popen(

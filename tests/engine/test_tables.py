@@ -13,17 +13,10 @@ CASES = (
 )
 
 
+@full_run_only
 @pytest.mark.parametrize(
     ("format", "package"),
-    [
-        pytest.param("delta", "delta-spark_2.12 3.3.3", id="delta"),
-        pytest.param(
-            "iceberg",
-            "iceberg-spark-runtime-3.5_2.12 1.12.0",
-            id="iceberg",
-            marks=full_run_only,
-        ),
-    ],
+    [("delta", "delta-spark_2.12 3.3.3"), ("iceberg", "iceberg-spark-runtime-3.5_2.12 1.12.0")],
 )
 def test_cases_answer_through_a_table_as_through_files(tmp_path, format, package):
     paths = [str(ROOT / "cases" / f"{case}.yaml") for case in CASES]

@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from conformance import NotAsExpected, watermark_case
+from tests.support.effort import full_run_only
 
 JOB = """
 def build(spark, orders):
@@ -14,6 +15,7 @@ def build(spark, orders):
 """
 
 
+@full_run_only
 def test_a_function_of_ones_own(tmp_path, monkeypatch):
     (tmp_path / "acme_counts.py").write_text(JOB)
     monkeypatch.syspath_prepend(tmp_path)

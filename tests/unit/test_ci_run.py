@@ -8,6 +8,10 @@ from pathlib import Path
 
 import psutil
 
+from conformance.suite.selection import Shard
+from harness.scheduling.cell_run import CellTask
+from harness.scheduling.scheduler import queues
+from harness.targets.targets import Targets
 from tests.support.whole_suite import whole_suite
 
 RUN = Path(__file__).parents[2] / ".ci" / "run"
@@ -55,6 +59,16 @@ def test_the_cases_that_make_a_class_archive_give_their_engine_no_jars():
     cases = [case for case in whole_suite().cases if case.family == family]
     assert cases
     assert not [case.id for case in cases if case.topics or case.table_formats or case.jars or case.calls_main]
+
+
+def test_the_half_of_the_suite_has_every_family_and_every_kind_of_engine():
+    """Engines with tables, with kills and with both, with real-time queries, and without any."""
+    (shard,) = re.findall(r"suite --all --shard (\S+) --spark newest", RUN.read_text(encoding="utf-8"))
+    (newest,) = Targets.load().select(["newest"])
+    half = Shard.parse(shard).among(whole_suite().cases)
+    assert {case.family for case in half} == {case.family for case in whole_suite().cases}
+    of_half, of_all = (queues(CellTask(case, (newest,)) for case in cases) for cases in (half, whole_suite().cases))
+    assert of_half.keys() == of_all.keys()
 
 
 def runs(number):
