@@ -71,6 +71,10 @@ MOST_LOOKED_AT = 20
 """How many entries of the offset log are read to see whether a query keeps state."""
 COMPACT_INTERVAL = 10
 """Spark's default of ``spark.sql.streaming.fileSource.log.compactInterval``; a log with a compacted entry shows its own."""
+_BY_NAME = frozenset({"_metadata", "_stateSchema"})
+"""Folders of the state whose files Spark reads whatever the version of the state."""
+_NO_URI = re.compile(r'[\x00-\x20\x7f"<>\\^`{|}]|%(?![0-9a-fA-F]{2})')
+"""What Java's ``URI`` accepts nowhere."""
 SINK_LOG = "_spark_metadata"
 _ENTRY = re.compile(r"[0-9]{1,18}(\.compact)?")
 """An entry of a log of files."""
@@ -265,6 +269,8 @@ def _missing_in_logs(
     for path in files.sizes:
         if path.name == ".schema.crc" and (schema := path.with_name("schema")) not in files.sizes:
             yield MissingFile(schema, f"{path.name} is there without it: put it back, or remove that, too")
+        if (path == PurePosixPath("metadata") or not _BY_NAME.isdisjoint(path.parts)) and path.suffix != ".crc":
+            yield from fault(files, path, "Spark reads it when the query resumes")
     for source in checkpoint.sources:
         if source.kind == "files" and (upto := re.fullmatch(r'{"logOffset":(\d{1,18})}', source.offset or "")):
             needed_by = f"without it, source {source.name} does not know which files it has read"
@@ -305,7 +311,8 @@ def _missing_in_log(files: Files, log: PurePosixPath, upto: int, needed_by: str)
             not faults and files.sizes[path] <= MOST_BYTES
         ):  # a source that has read many files has a large compacted entry
             for line in _lines(files, path, least=1)[1]:
-                _json(path, line)
+                if _NO_URI.search(str(_json(path, line).get("path", ""))):
+                    raise DamagedCheckpoint(path, "a line names a path that is no URI: the entry is damaged")
 
 
 def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) -> bool:

@@ -278,7 +278,11 @@ def _decimal(value: Json, type: DataType) -> int | Decimal:
     # Check the exponent first: 1e999999999 is a short text but a long number.
     before = max(number.adjusted() + 1, 0) if number else 0
     after = scale if number.adjusted() >= -MAX_PRECISION or not number else MAX_PRECISION + 1
-    if before > precision - scale or after > scale or number != round(number, scale):
+    if (
+        before > precision - scale
+        or after > scale
+        or number != number.quantize(Decimal(1).scaleb(-scale), context=_WIDE)
+    ):
         digits = f"{precision - scale} digits before the point and {scale} after it"
         raise NotAValue(value, type, f"a DECIMAL({precision},{scale}): at most {digits}")
     return _tidy(number)

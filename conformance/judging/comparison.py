@@ -4,7 +4,8 @@ This is the only comparison of two answers: engine with engine, engine with mode
 ``Observation.behaviour`` field by field, with these rules:
 
 - A micro-batch without ``dropped`` says nothing about it: versions before 3.1 have no such metric.
-- Rows are compared as a multiset, by value: ``1.0`` and ``1.00`` are the same DECIMAL. Their order is not compared, not even where the
+- Rows are compared as a multiset, by value: ``1.0`` and ``1.00`` are the same DECIMAL. Doubles are compared to nine decimals, and those
+  of two engines to 12 digits and by sign, too: -0.0 is not 0.0. The order of rows is not compared, not even where the
   plan ends in a sort.
 - Output columns are compared by name and type between two answers (`difference`), if both have some and nothing before them differs; a
   model predicts rows, not columns. They are not part of digests.
@@ -114,7 +115,8 @@ def divergences(
     steps = [[step for step in answer.steps if upto is None or step.number <= upto] for answer in (a, b)]
     for step, other in zip(*steps, strict=False):
         one, two = (seen.behaviour if instants else seen.behaviour.without_instants() for seen in (step, other))
-        schemas = OutputSchema.of(a.columns_of(step)), OutputSchema.of(b.columns_of(other))
+        exact = OutputSchema.of(a.columns_of(step), exact=error_classes)
+        schemas = exact, OutputSchema.of(b.columns_of(other), exact=error_classes)
         yield from _of_steps(step.number, one, two, schemas, error_classes=error_classes)
     if len(steps[0]) != len(steps[1]):
         yield Divergence(min(map(len, steps)) + 1, None, "steps", len(steps[0]), len(steps[1]))
@@ -418,7 +420,9 @@ def _rows(observation: Observation) -> list[str]:
 
 
 def _different_rows(a: Observation, b: Observation) -> tuple[int, int]:
-    only_a, only_b = different_rows(_rows(a), _rows(b), (OutputSchema.of(a.columns), OutputSchema.of(b.columns)))
+    only_a, only_b = different_rows(
+        _rows(a), _rows(b), (OutputSchema.of(a.columns, exact=True), OutputSchema.of(b.columns, exact=True))
+    )
     return len(only_a), len(only_b)
 
 

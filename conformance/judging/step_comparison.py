@@ -53,11 +53,13 @@ class NotARow(ValueError):
 class OutputSchema:
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
+    exact: bool = False
+    """Whether doubles are also compared by sign, that of zero included, and by 12 digits, as two engines compute them."""
 
     @classmethod
-    def of(cls, columns: tuple[Column, ...]) -> OutputSchema:
+    def of(cls, columns: tuple[Column, ...], *, exact: bool = False) -> OutputSchema:
         """Parse the types. Values of a type that no case can write, such as a user-defined type, are compared as text."""
-        return cls(columns, tuple(_type(column.type) for column in columns))
+        return cls(columns, tuple(_type(column.type) for column in columns), exact)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +94,8 @@ class OutputSchema:
     def comparable(self, values: tuple[Json, ...]) -> Comparable:
         """The row as a hashable value, equal for every way to write it; as JSON if it does not match its own columns."""
         try:
-            return tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
+            plain = tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
+            return (plain, _digits(list(values))) if self.exact else plain
         except ValueError:
             return ("does not match the columns", json.dumps(values, default=str))
 
@@ -100,6 +103,15 @@ class OutputSchema:
         if len(values) != len(self.types):
             return values
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))
+
+
+def _digits(value: Json) -> str | tuple[object, ...]:
+    """Return the sign and the first 12 digits of each number in a value of a row, wherever the pairs of a map stand."""
+    if isinstance(value, list):
+        inner = [_digits(item) for item in value]
+        pairs = all(isinstance(item, list) and len(item) == 2 for item in value)
+        return tuple(sorted(inner, key=repr) if pairs else inner)
+    return f"{value:.11e}" if isinstance(value, float) else ""
 
 
 def difference(

@@ -124,6 +124,7 @@ def test_a_source_has_a_name_in_format_2(tmp_path: Path) -> None:
         ("offsets__0", b"\xff\xfe", "this is not UTF-8 text"),
         ("commits__0", "v1\n{", "a line is not the JSON object that Spark writes"),
         ("sources__0__0", 'v1\n{"path":"file:/in', "a line is not the JSON object that Spark writes"),
+        ("sources__0__0", 'v1\n{"path":"file:///in/a`b.json"}', "a line names a path that is no URI"),
         ("sources__0__0", "v1\n[]", "a line is not the JSON object that Spark writes"),
         ("metadata", '{"id":"5a1d"}', "this is not the metadata of a query, or it is incomplete"),
         ("offsets__0", "v9\n{}\n1", "the format of this entry is v9, which is unknown: known are v1 to v2"),

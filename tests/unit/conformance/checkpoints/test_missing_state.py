@@ -8,7 +8,7 @@ import shutil
 import zlib
 from collections.abc import Iterable
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -235,6 +235,16 @@ def test_a_schema_is_missed_where_its_checksum_is_left(tmp_path: Path) -> None:
     assert missing(root) == []
     (root / "state/0/0/_metadata/.schema.crc").write_bytes(b"crc")
     assert missing(root) == ["state/0/0/_metadata/schema"]
+
+
+@pytest.mark.parametrize("file", ["state/0/0/_metadata/schema", "metadata"])
+def test_a_file_that_spark_always_reads_fits_its_checksum(file: str, tmp_path: Path) -> None:
+    root = written_by("3.5.9", NAMES[0], tmp_path)
+    path, sums = root / file, (root / file).with_name(f".{PurePosixPath(file).name}.crc")
+    sums.write_bytes(b"crc\0" + (512).to_bytes(4, "big") + zlib.crc32(path.read_bytes()).to_bytes(4, "big"))
+    assert missing(root) == []
+    sums.write_bytes(b"crc\0" + (512).to_bytes(4, "big") + bytes(4))
+    assert missing(root) == [file]
 
 
 def test_the_ids_of_the_commits_say_which_attempt_counts(tmp_path: Path) -> None:

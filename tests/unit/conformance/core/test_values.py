@@ -179,6 +179,7 @@ def test_equal_by_value(value: Any, other: Any, type: str) -> None:
         (1, 2, "int"),
         (0.000000001, 0.000000002, "double"),
         ("1.50", "1.51", "decimal(4,2)"),
+        ("9" * 38, "9" * 37 + "8", "decimal(38,0)"),
         (None, 0, "int"),
         (math.nan, None, "double"),
         ([1, 2], [2, 1], "array<int>"),

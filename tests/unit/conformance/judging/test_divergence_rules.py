@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.core.observation import Column
@@ -40,6 +42,27 @@ def test_rows_are_compared_by_value_and_by_number(a, b, only_a, only_b) -> None:
 def test_each_answer_is_read_by_its_own_columns() -> None:
     assert different_rows(('["1.5"]',), ('["1.50"]',), (DECIMALS, TEXTS)) == (('["1.5"]',), ('["1.50"]',))
     assert different_rows(('["1.50"]',), ('["1.5"]',), (TEXTS, TEXTS)) == (('["1.50"]',), ('["1.5"]',))
+
+
+@pytest.mark.parametrize(
+    ("type", "a", "b", "same"),
+    [
+        ("double", "0.0", "-0.0", False),
+        ("array<double>", "[1.0, 0.0]", "[1.0, -0.0]", False),
+        ("map<string,double>", '[["a", 0.0]]', '[["a", -0.0]]', False),
+        ("map<string,double>", '[["a", 0.5], ["b", 1.5]]', '[["b", 1.5], ["a", 0.5]]', True),
+        ("double", "1e-11", "2e-11", False),
+        ("double", "0.1", "0.10000000000000002", True),
+        ("double", "1000000000.0", "1000000000.1", False),
+        ("float", "0.10000000149011612", "0.10000000149011612", True),
+    ],
+)
+def test_doubles_of_two_engines_are_compared_by_sign_and_twelve_digits(type, a, b, same) -> None:
+    one, other = (
+        observed(step(1, batch(0, (json.loads(value),)))).model_copy(update={"columns": (Column(name="x", type=type),)})
+        for value in (a, b)
+    )
+    assert equivalent(one, other) is same
 
 
 @pytest.mark.parametrize(
