@@ -78,13 +78,6 @@ class TestFates:
         (said,) = late(told(GUIDE)).values()
         assert said == ("engine", "aggregation by window, word")
 
-    def test_without_the_model_the_count_of_groups_confirms_rows_of_sliding_windows(self) -> None:
-        assert [*late(told(GUIDE, with_model=False)).values()] == [("engine", "")]
-        fates = [row.fate for row in told(GUIDE, with_model=False)[-1].rows]
-        assert fates == ["late", "taken"]
-        rows = [row for one in told(ONE_OF_TWO_WINDOWS, with_model=False) for row in one.rows if "12:08" in row.text]
-        assert [(row.fate, row.behind) for row in rows] == [("taken", True)]
-
     @pytest.mark.parametrize("dropped", [1, 3])
     def test_a_count_that_groups_of_late_rows_do_not_make_up_says_nothing(self, dropped: int) -> None:
         observation = with_last_dropped(predict(CASES[GUIDE], VERSION).observation, dropped)
@@ -334,12 +327,7 @@ class TestWindows:
         data, no_data = batches_of(answered(case, with_model=True))
         assert (data.kept, data.evicted) == ({minutes(0, 10), minutes(30, 40)}, frozenset())
         assert (no_data.kept, no_data.evicted) == ({minutes(30, 40)}, {minutes(0, 10)})
-        assert {batch.evicted for batch in batches_of(answered(case))} == {None}
-
-    def test_without_the_model_only_emitted_windows_are_known(self) -> None:
-        batches = told(GUIDE, with_model=False)
-        assert {one.kept for one in batches} == {None}
-        assert any(one.emitted for one in batches)
+        assert {(batch.kept, batch.evicted) for batch in batches_of(answered(case))} == {(None, None)}
 
     @pytest.mark.parametrize(("time", "holds"), [(0, True), (9, True), (10, False), (None, False)])
     def test_a_window_holds_its_start_and_not_its_end(self, time: int | None, holds: bool) -> None:

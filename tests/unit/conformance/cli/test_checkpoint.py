@@ -26,13 +26,6 @@ def test_there_is_a_checkpoint_of_every_line() -> None:
     assert {path.stem.rpartition(".")[0] for path in DATA.glob("*.zip")} == lines
 
 
-def test_versions_to_go_to_are_named_one_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = written_by(releases_with("filter_only-hdfs")[0], "filter_only-hdfs", tmp_path)
-    code, out, err = run(capsys, str(folder), "--to", "lines")
-    assert (code, out) == (2, "")
-    assert "lines means 10 versions: name one" in err
-
-
 @pytest.mark.parametrize(
     "name", ["window_aggregation-hdfs", "outer_join-hdfs", "outer_join-rocksdb", "deduplication-hdfs"]
 )

@@ -25,14 +25,10 @@ from harness.scheduling.cell_run import CellRun
 from harness.targets.targets import Targets
 from tests.support.commands import answer_of
 from tests.support.explained_jobs import JOBS
+from tests.unit.conformance.own_job.test_job_run import Silent
 
 DATA = Path(__file__).parent / "data" / "explained"
 RECORDED = sorted(DATA.glob("*.json"))
-
-
-class _Silent:
-    def __getattr__(self, _):
-        return lambda *_: None
 
 
 def explained(path, monkeypatch):
@@ -53,7 +49,7 @@ def explained(path, monkeypatch):
     query = replace(own_function(f"faulty_jobs:{job.function}"), output_mode=job.mode, trigger=job.trigger)
     (target,) = Targets.load().select([version])
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
-    return job, explain_query(query, job.samples, target, where, _Silent(), batches=6)
+    return job, explain_query(query, job.samples, target, where, Silent(), batches=6)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
@@ -115,7 +111,7 @@ def test_without_a_row_no_engine_runs(monkeypatch):
     _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
     with pytest.raises(WrongUsage, match="no stream of it has rows"):
-        explain_query(answer.query, [silent("a", "t TIMESTAMP")], answer.target, where, _Silent(), batches=6)
+        explain_query(answer.query, [silent("a", "t TIMESTAMP")], answer.target, where, Silent(), batches=6)
 
 
 def test_every_job_is_recorded():

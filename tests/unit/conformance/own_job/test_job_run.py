@@ -45,11 +45,8 @@ ROWS = [(f"1970-01-01 {12 + minute // 60}:{minute % 60:02d}", 1) for minute in r
 
 
 class Silent:
-    def engine_says(self, target, line): ...
-    def engine_ready(self, target, identity, place): ...
-    def step_done(self): ...
-    def started(self, task): ...
-    def judged(self, task, verdict, seconds): ...
+    def __getattr__(self, _):
+        return lambda *_: None
 
 
 def whole_run(case, runtime, files=None):
@@ -97,15 +94,6 @@ def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     write_results(verdict, tmp_path / "results.jsonl", "conformance check")
     results = Results.read(tmp_path / "results.jsonl")
     assert [cell.status for cell in results.cells] == ["conforms", "conforms"]
-
-
-def test_rows_that_differ_are_told_with_the_first_difference(tried) -> None:
-    verdict = tried("keeps-late-rows")
-    assert (verdict.answer, verdict.exit_code) == ("differs", 1)
-    assert verdict.change is not None
-    first = next(statements(verdict))
-    assert first.kind == "violates"
-    assert any("first difference" in detail for detail in first.details)
 
 
 def test_what_a_restart_alone_changes_is_no_change_of_the_upgrade(tried) -> None:

@@ -64,23 +64,6 @@ def test_each_of_several_streams_is_silent_once_if_asked_for() -> None:
     assert names(*both)[2:4] == ["the query restarts", "micro-batch 3 of the sample"]
 
 
-def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
-    found = list(arrivals([sample("orders", 30, 0, 10, 40, event_time=None)], 2, again=True))
-    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [[0, 1], [], [2, 3], [3, 0]]
-
-
-def test_one_row_is_enough() -> None:
-    *_, ahead, again = arrivals([sample("orders", 5)], 4, again=True)
-    assert ahead.name == "a row much later: windows close"
-    latest, late = again.rows["orders"]
-    assert (latest,) == ahead.rows["orders"]
-    assert late[1] == 0
-
-
-def test_without_rows_again_the_sample_arrives_as_it_is() -> None:
-    assert names(sample("orders", 5, 6))[-2:] == ["micro-batch 4 of the sample", "a row much later: windows close"]
-
-
 seconds = st.lists(st.one_of(st.none(), st.integers(0, 500)), min_size=1, max_size=30)
 
 

@@ -184,11 +184,6 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
         NamedProgram.named("jobs.gone", [], code)
 
 
-def test_a_program_that_says_all_columns_is_asked_once(surveyed, files) -> None:
-    whole = seen(ORDERS, CLICKS, queries=(query("orders"),))
-    assert surveyed(files(), whole) == (whole, [{}])
-
-
 def test_an_engine_that_holds_a_main_method_is_left_to_its_cases(surveyed, files) -> None:
     whole = seen(ORDERS, queries=(query("orders"),))
     # `surveyed` takes the engine again, which the kept engines give only for these needs.
@@ -259,12 +254,6 @@ def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:
     (said,) = first.statements
     assert said.text.startswith("the changes of sales are those of its sample: what Spark does to find them")
     assert second.statements == ()
-
-
-def test_the_only_query_needs_no_number(files, tmp_path: Path) -> None:
-    ((only, samples),) = queries(JOB, seen(ORDERS, queries=(query("orders"),)), files("orders"))
-    case = write_job(only, samples, tmp_path, batches=2)
-    assert (case.path.name, case.query.wire()[0]["call"]) == ("job.yaml", JOB.called)
 
 
 def test_the_columns_of_a_sample_are_those_that_the_program_says(files) -> None:

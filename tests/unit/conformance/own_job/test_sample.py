@@ -116,11 +116,6 @@ def test_rows_of_csv_and_rows_with_a_value_are_records_of_a_topic(tmp_path: Path
     assert (sample.rows[0], sample.instants[0]) == (('{"ts": 1772359200}', "k"), 1_772_359_200_000_000)
 
 
-def test_a_column_that_some_rows_have_is_not_missing(tmp_path: Path) -> None:
-    path = json_lines(tmp_path, {"n": 1}, {"n": 2, "who": "ada"})
-    assert read_sample("orders", path, ddl="n INT, who STRING").lacking == ()
-
-
 def test_a_given_schema_selects_columns_in_its_order(tmp_path: Path) -> None:
     path = json_lines(tmp_path, {"b": "x", "a": 1, "more": 2}, {"a": 2})
     sample = read_sample("orders", path, ddl="a INT, b STRING")

@@ -10,7 +10,7 @@ import pytest
 
 from conformance import NotAsExpected, run_case, watermark_case
 from conformance.core.case import Add, Restart
-from conformance.own_job.watermark_case import Function, NotACase
+from conformance.own_job.watermark_case import NotACase
 from conformance.runner import resources
 from conformance.runner.resources import OptionsClash
 from tests.support.miniature.runtime import MiniatureRuntime
@@ -189,8 +189,3 @@ def test_a_file_runs_without_code_unless_it_is_allowed(asked, tmp_path):
     cases = HERE.parents[3] / "support" / "miniature" / "cases" / "late-drops"
     assert run_case(cases / "windows.yaml", spark="3.5.9").verdict.status == "conforms"
     assert asked[0].own_code is None
-
-
-def test_a_function_of_a_package_is_found_from_the_folder_above_the_package():
-    assert Function.of(build).folder == HERE.parents[4]
-    assert Function.of(build).name == f"{__name__}:build"

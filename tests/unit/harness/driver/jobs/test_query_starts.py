@@ -25,20 +25,25 @@ class Session:
     """Stands for a SparkSession."""
 
 
-def frame_of(session: Session) -> SimpleNamespace:
-    return SimpleNamespace(sparkSession=session)
+def of_frame(session: Session) -> dict[str, object]:
+    """What a writer holds."""
+    return {"_df": SimpleNamespace(sparkSession=session)}
 
 
-def old_frame_of(session: Session) -> SimpleNamespace:
+def of_old_frame(session: Session) -> dict[str, object]:
     """As up to Spark 3.2."""
-    return SimpleNamespace(sql_ctx=SimpleNamespace(sparkSession=session))
+    return {"_df": SimpleNamespace(sql_ctx=SimpleNamespace(sparkSession=session))}
+
+
+def of_connect(session: Session) -> dict[str, object]:
+    return {"_session": session}
 
 
 @pytest.fixture
 def writer():
     class DataStreamWriter:
-        def __init__(self, frame):
-            self._df = frame
+        def __init__(self, held):
+            vars(self).update(held)
 
         def start(self, path=None, **options):
             return "started", path, options
@@ -55,9 +60,9 @@ def writer():
 
 def test_the_author_starts_nothing(writer):
     with pytest.raises(QueryStarted, match=r"starts a query itself \(start\)"):
-        writer(frame_of(Session())).format("parquet").start("out")
+        writer(of_frame(Session())).format("parquet").start("out")
     with pytest.raises(QueryStarted, match=r"starts a query itself \(toTable\)"):
-        writer(frame_of(Session())).toTable("sales")
+        writer(of_frame(Session())).toTable("sales")
 
 
 def test_nor_does_a_thread_of_the_author(writer):
@@ -65,7 +70,7 @@ def test_nor_does_a_thread_of_the_author(writer):
 
     def run():
         try:
-            writer(frame_of(Session())).start()
+            writer(of_frame(Session())).start()
         except QueryStarted as error:
             raised.append(error)
 
@@ -78,43 +83,24 @@ def test_nor_does_a_thread_of_the_author(writer):
 
 def test_the_harness_does(writer):
     with allowed.this_thread():
-        assert writer(frame_of(Session())).start("out", format="parquet") == ("started", "out", {"format": "parquet"})
+        assert writer(of_frame(Session())).start("out", format="parquet") == ("started", "out", {"format": "parquet"})
     with pytest.raises(QueryStarted):
-        writer(frame_of(Session())).start()
+        writer(of_frame(Session())).start()
 
 
-@pytest.mark.parametrize("frame", [frame_of, old_frame_of])
-def test_a_sink_starts_queries_on_frames_of_its_session_in_any_thread(writer, frame):
+@pytest.mark.parametrize("held", [of_frame, of_old_frame, of_connect])
+def test_a_sink_starts_queries_on_frames_of_its_session_in_any_thread(writer, held):
     mine, other, started = Session(), Session(), []
     allowed.session(mine)
-    thread = threading.Thread(target=lambda: started.append(writer(frame(mine)).start()))
+    thread = threading.Thread(target=lambda: started.append(writer(held(mine)).start()))
     thread.start()
     thread.join()
     assert started == [("started", None, {})]
     with pytest.raises(QueryStarted):
-        writer(frame(other)).start()
+        writer(held(other)).start()
     allowed.forget(mine)
     with pytest.raises(QueryStarted):
-        writer(frame(mine)).start()
-
-
-def test_a_writer_of_connect_knows_its_session_alone():
-    """It raised an AttributeError, for the author's queries and for those of a sink."""
-
-    class DataStreamWriter:
-        def __init__(self, session):
-            self._session = session
-
-        def start(self):
-            return "started"
-
-    guard(DataStreamWriter)
-    mine = Session()
-    allowed.session(mine)
-    assert DataStreamWriter(mine).start() == "started"
-    allowed.forget(mine)
-    with pytest.raises(QueryStarted):
-        DataStreamWriter(mine).start()
+        writer(held(mine)).start()
 
 
 def test_a_writer_without_a_method_is_guarded_as_far_as_it_goes():
