@@ -240,9 +240,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         differs = next(divergences(seen, other), None) is not None
         if by_chance or differs:
             cells += [run.whole(target) for target in (run.before, run.after)]
-        ((key, value),) = ANSI_OFF.items()
         if differs and changes_ansi(run):
-            case = run.case.model_copy(update={"conf": {**run.case.conf, key: value}})
+            case = run.case.model_copy(update={"conf": {**run.case.conf, **ANSI_OFF}})
             cells.append(CellTask(case, (run.after,), workaround=ANSI_OFF, files=run.files))
     return tuple(cells)
 
@@ -264,8 +263,7 @@ def can_be_stressed(run: JobRun) -> bool:
 
 def changes_ansi(run: JobRun) -> bool:
     """Whether ANSI mode is on by default on the later version only, and no setting says otherwise."""
-    ((key, _),) = ANSI_OFF.items()
-    return key not in run.conf and may_help_between(key, run.before.version, run.after.version)
+    return ANSI not in run.conf and may_help_between(ANSI, run.before.version, run.after.version)
 
 
 def depends_on_ansi(run: JobRun) -> bool:
@@ -433,7 +431,8 @@ def _execute(
     execute(plan, KeepAnswers(), sink, display)
 
 
-ANSI_OFF: Mapping[str, str] = {"spark.sql.ansi.enabled": "false"}
+ANSI = "spark.sql.ansi.enabled"
+ANSI_OFF: Mapping[str, str] = {ANSI: "false"}
 BATCHES = 3
 """Micro-batches that a sample is divided into: two before the restart, so that the checkpoint has state that was evicted from."""
 SILENT = "-silent"

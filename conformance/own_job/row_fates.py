@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from conformance.account.account import Span, dropped_rows
+from conformance.account.account import Span, dropped_rows, is_window
 from conformance.core.case import Action, Add, Case, Partitioned, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Observation
@@ -111,9 +111,7 @@ class RowsThere:
 
     @property
     def windows(self) -> tuple[int, ...]:
-        return tuple(
-            at for at, type in enumerate(self.columns.types) if [f.name for f in type.fields] == ["start", "end"]
-        )
+        return tuple(at for at, type in enumerate(self.columns.types) if is_window(type))
 
 
 @dataclass(frozen=True)

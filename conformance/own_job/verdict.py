@@ -28,7 +28,7 @@ from conformance.judging.comparison import (
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict, why_incoherent
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import ANSI_OFF, CellAnswer, JobRun
+from conformance.own_job.job_run import ANSI, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -237,9 +237,8 @@ def _ansi(run: JobRun, before: Observation | None, after: Observation | None) ->
         return ""
     named = _INSTEAD.search(after.error.message) if after.error is not None else None
     instead = named[1] if named is not None else "try_cast, try_to_timestamp, try_divide or try_element_at"
-    ((key, value),) = ANSI_OFF.items()
     return (
-        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {key}={value} was tried on {run.after.version}: no change. Better mend the "
+        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {ANSI}=false was tried on {run.after.version}: no change. Better mend the "
         f"expression, which then gives null on both versions: {instead}"
     )
 
