@@ -13,7 +13,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.shrinking import arrivals
-from conformance.judging.comparison import divergence, equivalent
+from conformance.judging.comparison import divergence
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.rules import Rules, refusals
@@ -212,7 +212,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
         prediction = cached_prediction(case, version)
     except Unpredictable:
         prediction = None
-    if prediction is not None and equivalent(prediction.observation, seen, error_classes=False):
+    if prediction is not None and divergence(prediction.observation, seen, error_classes=False) is None:
         return ()
     predicting = [
         (rule.name, rule.source)
@@ -230,7 +230,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(predict(case, version, rules).observation, seen, error_classes=False)
+        return divergence(predict(case, version, rules).observation, seen, error_classes=False) is None
     except Unpredictable:
         return False
 

@@ -92,14 +92,8 @@ class Divergence:
 def divergence(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Divergence | None:
-    """The first place where two answers differ, None if they are equivalent; see `divergences`."""
+    """The first place where two answers differ, None if they are the same; see `divergences`."""
     return next(divergences(a, b, upto=upto, instants=instants, error_classes=error_classes), None)
-
-
-def equivalent(
-    a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
-) -> bool:
-    return divergence(a, b, upto=upto, instants=instants, error_classes=error_classes) is None
 
 
 def divergences(
@@ -126,8 +120,9 @@ def batches_equivalent(a: BatchSeen, b: BatchSeen, schemas: Schemas) -> bool:
     return next(_of_batches(0, a.behaviour, b.behaviour, schemas), None) is None
 
 
-def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas, *, error_classes: bool = True) -> bool:
-    return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas, error_classes=error_classes), None) is None
+def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas) -> bool:
+    """Whether two steps are the same, if only the stage of an error counts."""
+    return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas, error_classes=False), None) is None
 
 
 def different_rows(a: Iterable[str], b: Iterable[str], schemas: Schemas) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -158,7 +153,7 @@ def _without(rows: Counter[str], common: Counter[str], schema: OutputSchema) -> 
 
 
 def _of_steps(
-    step: int, a: StepBehaviour, b: StepBehaviour, schemas: Schemas, *, error_classes: bool = True
+    step: int, a: StepBehaviour, b: StepBehaviour, schemas: Schemas, *, error_classes: bool
 ) -> Iterator[Divergence]:
     for batch, other in zip(a.batches, b.batches, strict=False):
         yield from _of_batches(step, batch, other, schemas)

@@ -11,7 +11,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.values import show
 from conformance.core.versions import SparkVersion
-from conformance.judging.comparison import equivalent
+from conformance.judging.comparison import divergence
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
@@ -154,7 +154,7 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
         return (f"the reference model cannot predict this case: {unknown}",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
     with_case = verdict_on(case, prediction).status in AS_THE_CASE_SAYS
-    with_engine = equivalent(prediction.observation, observation, upto=place, error_classes=False)
+    with_engine = divergence(prediction.observation, observation, upto=place, error_classes=False) is None
     # The expectation may come from the model. Spark's own test is a second witness against an engine.
     test = next((mirror.id for mirror in case.mirrors if mirror.id.startswith("T") and mirror.partly is None), None)
     blamed = f"so does Spark's own test {test}; the engine is probably wrong" if test else "which is wrong is not known"

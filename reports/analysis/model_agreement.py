@@ -18,7 +18,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.operations import OutputMode
 from conformance.core.versions import SparkVersion
-from conformance.judging.comparison import equivalent, has_behaviour
+from conformance.judging.comparison import divergence, has_behaviour
 from conformance.judging.consistency import reads_the_clock
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.model.errors import Unpredictable
@@ -136,7 +136,7 @@ def _answers(
                     answers.append((ThreeAnswers(cell.case, target, engine, None), None))
                     continue
                 instants = not reads_the_clock(case)
-                same = equivalent(prediction.observation, answer, instants=instants, error_classes=False)
+                same = divergence(prediction.observation, answer, instants=instants, error_classes=False) is None
                 # A model that agrees with an engine that does what the case expects needs no verdict of its own.
                 model = (same and engine) or as_expected(case, prediction)
                 page = ModelPrediction.of(case, prediction, answer) if cell.key in shown else None

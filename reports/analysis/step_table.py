@@ -366,7 +366,7 @@ def _blocks(wanted: _Wanted, shown: Sequence[_Answer], case: Case | None) -> Ite
     steps = [answer.step for answer in shown]
     if len(shown) == 2 and steps[0] is not None and steps[1] is not None:
         schemas = steps[0].schema, steps[1].schema
-        if steps_equivalent(steps[0].seen, steps[1].seen, schemas, error_classes=False):
+        if steps_equivalent(steps[0].seen, steps[1].seen, schemas):
             sides[1] = SAME
     yield Block("after the step", False, (tuple(expected_side), *sides))
 
