@@ -73,7 +73,7 @@ def sample(
     errors = errors_console(notes, f"{named.text}: asking {target.version} what it reads")
     with where.keeping_engines() as kept:
         timeout, says = where.concurrency.step_timeout, EngineLines().says
-        seen = programs.survey(program, target, kept, files, timeout, says, record=record)
+        seen = programs.Survey(program, kept, files, timeout, lambda _: says, record).made(target)
     if strange := sorted({stream for stream, _ in masked} - {source.name for source in seen.sources}):
         raise WrongUsage(f"--mask: {unknown('source', strange[0], [source.name for source in seen.sources])}")
     masking, options = Mask(), []

@@ -16,7 +16,6 @@ from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import Sample
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
-from harness.engine.protocol import ProgramSeen
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Target
@@ -95,15 +94,11 @@ class NamedJob:
         if self.kind == "a program":
             program, where = self.program(where)
             kept = stack.enter_context(where.keeping_engines())
-            timeout = where.concurrency.step_timeout
-            seen = programs.survey(program, target, kept, files, timeout, asking(target))
+            survey = programs.Survey(program, kept, files, where.concurrency.step_timeout, asking)
+            seen = survey.made(target)
             tried = programs.queries(program, seen, files, silent=silent)
             if later is not None:
-
-                def ask(of: Target) -> ProgramSeen:
-                    return programs.ask(program, of, kept, files, timeout, asking(of))
-
-                otherwise = changes(seen, target, later, ask)
+                otherwise = changes(seen, target, later, survey.ask)
                 tried = tuple(
                     (replace(query, changes=of), own) for (query, own), of in zip(tried, otherwise, strict=True)
                 )

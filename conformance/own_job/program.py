@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
@@ -136,86 +136,78 @@ class SampleReader(Protocol):
         """The columns of a source, as the user gives them or by its sample; None without both."""
 
 
-def survey(
-    program: NamedProgram,
-    target: Target,
-    kept: KeptEngines,
-    files: SampleReader,
-    timeout: float,
-    on_progress: ProgressCallback,
-    *,
-    record: int = 0,
-) -> ProgramSeen:
-    """What a program does on a version, with streams that have no rows; its engine is left to the next run.
+@dataclass(frozen=True)
+class Survey:
+    """Asks what a program does with streams that have no rows, in an engine that is left to the next run."""
 
-    Args:
-        files: the samples, for sources whose columns the program does not say.
-        timeout: seconds that it may take.
-        record: how many rows of each source to read from the source itself.
+    program: NamedProgram
+    kept: KeptEngines
+    files: SampleReader
+    """The samples, for sources whose columns the program does not say."""
+    timeout: float
+    """Seconds that it may take."""
+    asking: Callable[[Target], ProgressCallback]
+    """Called before an engine is asked; returns what shows the lines of the engine."""
+    record: int = 0
+    """How many rows of each source to read from the source itself."""
 
-    Raises WrongUsage: it fails, starts no query, or does not end; HarnessError: there is no answer, or no engine.
-    """
-    seen = ask(program, target, kept, files, timeout, on_progress, record)
-    if seen.error is not None:
-        raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
-    lacks_columns = bool(seen.sources) and seen.sources[-1].ddl is None and files.columns(seen.sources[-1].name) is None
-    if not seen.queries and not lacks_columns:
-        how = "do its arguments, after --, make it do so?"
-        if program.notebook is not None:
-            how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
-        raise WrongUsage(f"{program.path} ended and started no query, so there is nothing to try: {how}")
-    return seen
+    def made(self, target: Target) -> ProgramSeen:
+        """What the program does on a version.
 
-
-def ask(
-    program: NamedProgram,
-    target: Target,
-    kept: KeptEngines,
-    files: SampleReader,
-    timeout: float,
-    on_progress: ProgressCallback,
-    record: int = 0,
-) -> ProgramSeen:
-    """What a program does, also if it fails or starts no query; see `survey`."""
-    needs = EngineNeeds(main=program.is_class, code=True)
-    engine = kept.take(target, needs) or kept.runtime.start(target, on_progress=on_progress, needs=needs)
-    try:
-        seen = _survey(engine, program, files, timeout, record)
-    except BaseException:
-        engine.close()
-        raise
-    kept.leave(target, needs, engine)
-    return seen
-
-
-def _survey(engine: Engine, program: NamedProgram, files: SampleReader, timeout: float, record: int) -> ProgramSeen:
-    schemas: dict[str, str] = {}
-    while True:
-        request = ProgramRequest(
-            case=program.path,
-            directory=engine.new_directory(program.path),
-            program=program.called,
-            schemas=schemas,
-            code=engine.code or (),
-            record=record,
-        )
-        try:
-            seen = engine.survey(request, timeout=timeout)
-        except EngineSilent:
-            raise WrongUsage(
-                f"{program.path} did not end within {timeout:g} s: here its queries end at once, so it must end when they do, or when "
-                "awaitTermination returns"
-            ) from None
-        except EngineDied as failed:
-            raise WrongUsage(f"{program.path} cannot be run: {failed}") from None
-        except DriverFailed as failed:
-            raise HarnessError(f"{program.path} cannot be tried: {failed}") from None
+        Raises WrongUsage: it fails, starts no query, or does not end; HarnessError: there is no answer, or no engine.
+        """
+        program, seen = self.program, self.ask(target)
+        if seen.error is not None:
+            raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
         last = seen.sources[-1] if seen.sources else None
-        if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
-            return seen
-        if (columns := files.columns(last.name)) is None:
-            return seen
-        schemas = {**schemas, last.name: columns}
+        lacks_columns = last is not None and last.ddl is None and self.files.columns(last.name) is None
+        if not seen.queries and not lacks_columns:
+            how = "do its arguments, after --, make it do so?"
+            if program.notebook is not None:
+                how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
+            raise WrongUsage(f"{program.path} ended and started no query, so there is nothing to try: {how}")
+        return seen
+
+    def ask(self, target: Target) -> ProgramSeen:
+        """What the program does, also if it fails or starts no query; see `made`."""
+        needs, on_progress = EngineNeeds(main=self.program.is_class, code=True), self.asking(target)
+        engine = self.kept.take(target, needs) or self.kept.runtime.start(target, on_progress=on_progress, needs=needs)
+        try:
+            seen = self._answer(engine)
+        except BaseException:
+            engine.close()
+            raise
+        self.kept.leave(target, needs, engine)
+        return seen
+
+    def _answer(self, engine: Engine) -> ProgramSeen:
+        path, schemas = self.program.path, dict[str, str]()
+        while True:
+            request = ProgramRequest(
+                case=path,
+                directory=engine.new_directory(path),
+                program=self.program.called,
+                schemas=schemas,
+                code=engine.code or (),
+                record=self.record,
+            )
+            try:
+                seen = engine.survey(request, timeout=self.timeout)
+            except EngineSilent:
+                raise WrongUsage(
+                    f"{path} did not end within {self.timeout:g} s: here its queries end at once, so it must end when they do, or when "
+                    "awaitTermination returns"
+                ) from None
+            except EngineDied as failed:
+                raise WrongUsage(f"{path} cannot be run: {failed}") from None
+            except DriverFailed as failed:
+                raise HarnessError(f"{path} cannot be tried: {failed}") from None
+            last = seen.sources[-1] if seen.sources else None
+            if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
+                return seen
+            if (columns := self.files.columns(last.name)) is None:
+                return seen
+            schemas = {**schemas, last.name: columns}
 
 
 def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:

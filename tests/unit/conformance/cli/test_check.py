@@ -113,18 +113,17 @@ def test_what_functions_of_a_sink_write_is_written_by_one_run_after_another(
 
 
 def test_options_without_effect_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def survey(program: programs.NamedProgram, *_: object) -> ProgramSeen:
+    def survey(survey: programs.Survey, _: object) -> ProgramSeen:
         counts = QuerySeen(
             name=None, output_mode="update", trigger="once", sink="noop", at="job.py:9", reads=("orders",)
         )
-        return ProgramSeen(kind="program", case=program.path, sources=(ORDERS,), queries=(counts,))
+        return ProgramSeen(kind="program", case=survey.program.path, sources=(ORDERS,), queries=(counts,))
 
     def answer(trial: Trial, *_: object) -> None:
         trial.listener.begins(own_function("a:b"), case(), (), Path())
         raise WrongUsage("no engine here")
 
-    monkeypatch.setattr(programs, "survey", survey)
-    monkeypatch.setattr(programs, "ask", survey)
+    monkeypatch.setattr(programs.Survey, "ask", survey)
     monkeypatch.setattr(Trial, "answer", answer)
     Path("job.py").write_text("")
     options = ["--run-sinks", "--jobs", "3", "--package", "3.4=a:b:1", "--package", "4.1=a:b:2"]

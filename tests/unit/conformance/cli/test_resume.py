@@ -16,7 +16,6 @@ from conformance.judging.checkpoint_verdict import resumed_at
 from conformance.own_job import program as programs
 from conformance.own_job import resumption
 from conformance.own_job.job_run import OwnQuery
-from conformance.own_job.program import NamedProgram
 from conformance.own_job.resumption import Resumption
 from conformance.own_job.sample import Sample
 from harness.engine.protocol import ProgramSeen, QuerySeen
@@ -45,10 +44,12 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         archive.writestr("acme/Jobs.class", "")
 
     def run(*options: str, queries: Sequence[QuerySeen] = (query(),)):
-        def survey(program: NamedProgram, *_: object) -> ProgramSeen:
-            return ProgramSeen(kind="program", case=program.path, sources=(ORDERS, CLICKS), queries=tuple(queries))
+        def made(survey: programs.Survey, _: object) -> ProgramSeen:
+            return ProgramSeen(
+                kind="program", case=survey.program.path, sources=(ORDERS, CLICKS), queries=tuple(queries)
+            )
 
-        monkeypatch.setattr(programs, "survey", survey)
+        monkeypatch.setattr(programs.Survey, "made", made)
         command = ["checkpoint", "resume", "checkpoint", "--to", "4.3", *options]
         return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
 

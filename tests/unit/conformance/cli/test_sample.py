@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from conformance.cli.main import app
 from conformance.core.data import Json
 from conformance.own_job import program as programs
-from conformance.own_job.program import NamedProgram
 from harness.engine.protocol import ProgramSeen, SourceSeen
 from tests.unit.conformance.own_job.test_program import CLICKS, ORDERS, TABLE
 
@@ -22,11 +21,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "job.py").write_text("")
 
     def run(*options: str, sources: tuple[SourceSeen, ...] = (ORDERS, CLICKS), job: tuple[str, ...] = ("job.py",)):
-        def survey(program: NamedProgram, *_: object, record: int) -> ProgramSeen:
-            called.append(program.called)
+        def made(survey: programs.Survey, _: object) -> ProgramSeen:
+            called.append(survey.program.called)
             return ProgramSeen(kind="program", case="job.py", sources=sources, queries=())
 
-        monkeypatch.setattr(programs, "survey", survey)
+        monkeypatch.setattr(programs.Survey, "made", made)
         return CliRunner().invoke(app, ["sample", *job, "--from", "3.5", *options], env={"COLUMNS": "200"})
 
     called: list[dict[str, Json]] = []

@@ -11,7 +11,7 @@ from conformance.cli.job_options import SampleFiles, SampleOptions
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
 from conformance.own_job.job_run import write_job
-from conformance.own_job.program import NamedProgram, as_records, is_program, queries, survey
+from conformance.own_job.program import NamedProgram, Survey, as_records, is_program, queries
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.runner.resources import EngineUse
@@ -89,7 +89,7 @@ def surveyed():
 
         kept = KeptEngines(Runtime())
         try:
-            answer = survey(job, OLD, kept, files, 120, print)
+            answer = Survey(job, kept, files, 120, lambda _: print).made(OLD)
             assert kept.take(OLD, EngineNeeds(main=job.is_class, code=True)) is engine
             engine.close()
             return answer, engine.asked
