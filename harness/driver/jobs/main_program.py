@@ -100,20 +100,16 @@ class _Stopped(NamedTuple):
     arguments: List[Any]
     method: DebuggedMethod
 
-    def field(self, name: str, default: Any = None) -> Any:
-        return _field(self.this, name, default)
-
-
-def _field(holder: Any, name: str, default: Any = None) -> Any:
-    """The value of a private field, of the class of an object or one above it."""
-    owner = holder.getClass()
-    while owner is not None:
-        for field in owner.getDeclaredFields():
-            if field.getName() == name:
-                field.setAccessible(True)
-                return field.get(holder)
-        owner = owner.getSuperclass()
-    return default
+    def field(self, name: str) -> Any:
+        """The value of a private field, of the class of the object or one above it; None if there is none."""
+        owner = self.this.getClass()
+        while owner is not None:
+            for field in owner.getDeclaredFields():
+                if field.getName() == name:
+                    field.setAccessible(True)
+                    return field.get(self.this)
+            owner = owner.getSuperclass()
+        return None
 
 
 def _options(texts: Any) -> Dict[str, str]:
@@ -178,18 +174,13 @@ class _MainRun:
             raise _StandStill from error
 
     def load(self, stop: _Stopped) -> Any:
-        path = next(iter(stop.arguments), None)
-        if stop.method.name in OF_TABLES:
-            return self._load(stop, stop.method.name, path)
-        return self._load(stop, str(stop.field("source")).lower(), path)
-
-    def _load(self, stop: _Stopped, format: str, path: Optional[str]) -> Any:
         from pyspark.sql.types import _parse_datatype_json_string
 
+        format = stop.method.name if stop.method.name in OF_TABLES else str(stop.field("source")).lower()
         options = _options(stop.field("extraOptions"))
         noted: Dict[str, Any] = {"options": options}
         # `option("path", …)` and `load(…)` say the same.
-        path = path or options.pop("path", None)
+        path = next(iter(stop.arguments), None) or options.pop("path", None)
         schema = stop.field("userSpecifiedSchema")
         if schema.isDefined():
             noted["schema"] = _parse_datatype_json_string(schema.get().json())
