@@ -12,7 +12,6 @@ from conformance.oracle.prediction import predict
 from tests.support.effort import number
 from tests.support.limits import LIMITED, what_was_exceeded
 
-V430 = SparkVersion.parse("4.3.0")
 FEWER_ROWS = 20_000
 """Instead of the million up to which the model predicts, for tests that end in seconds."""
 MEMORY, SECONDS = 600_000_000, 60
@@ -21,6 +20,8 @@ MEMORY, SECONDS = 600_000_000, 60
 NUMBERS = st.sampled_from([0, 1, 2, 7, 40, 1_000, 10**5, 10**6, 10**9, 2**31, 2**63, 10**18, 10**30])
 UNITS = st.sampled_from(["microsecond", "millisecond", "second", "hour", "day", "week", "month", "year"])
 LENGTHS = st.builds("{} {}".format, NUMBERS, UNITS)
+TIMES = ["12:00", "00:00", "1969-12-31 23:59:59.999999", "2024-02-29 00:00", "9999-12-31 00:00", "0001-01-01 00:00"]
+NOON = TIMES[:1]
 EVENTS = "event_time TIMESTAMP, id INT, s STRING"
 
 
@@ -54,7 +55,9 @@ OPERATIONS = st.one_of(
     st.builds("window(event_time, '{}', '{}', '{}')".format, LENGTHS, LENGTHS, LENGTHS).map(
         lambda w: [counted(w, "id")]
     ),
-    st.builds("session_window(event_time, '{}')".format, LENGTHS).map(lambda session: [counted(session, "s")]),
+    st.builds("session_window(event_time, CASE WHEN id = 0 THEN '{}' ELSE '{}' END)".format, LENGTHS, LENGTHS).map(
+        lambda session: [counted(session, "s")]
+    ),
     st.builds("SELECT r.id FROM v JOIN range({}, {}) AS r ON v.id = r.id".format, NUMBERS, NUMBERS).map(over),
     st.builds("SELECT r.id FROM v JOIN range(0, {}) AS r ON v.id + r.id < 0".format, NUMBERS).map(over),
     st.builds("SELECT * FROM v LIMIT {}".format, NUMBERS).map(over),
@@ -89,6 +92,15 @@ def of_two(left, right, condition):
     return streams, [{"from": "a"}, {"join": [{"from": "b"}], "on": condition}], {"a": left, "b": right}
 
 
+def in_a_range(low, high, delay):
+    streams, (left, join), rows = of_two(
+        2, 2, f"s = u AND t BETWEEN event_time - INTERVAL {low} AND event_time + INTERVAL {high}"
+    )
+    watermarks = [{"withWatermark": [time, delay]} for time in ("event_time", "t")]
+    join = {**join, "join": [*join["join"], watermarks[1]], "how": "leftOuter"}
+    return streams, [left, watermarks[0], join], rows
+
+
 def queries():
     """Streams, a query over them, and the number of rows of each."""
     operations = st.lists(OPERATIONS, min_size=1, max_size=2).map(
@@ -99,23 +111,24 @@ def queries():
     return st.one_of(
         operations.map(lambda drawn: of_one([watermark, *drawn])),
         st.builds(of_two, *[st.sampled_from([1, 200, 2_000])] * 2, st.sampled_from(conditions)),
+        st.builds(in_a_range, LENGTHS, LENGTHS, LENGTHS),
         st.builds(equal_columns, st.integers(2, 8), st.integers(1, 4)),
     )
 
 
-def case_of(streams, query, rows, mode):
-    """Two micro-batches of these numbers of rows: an instant, numbers from 0, and a text."""
-    values = {"TIMESTAMP": lambda _: "12:00", "INT": lambda at: at, "STRING": lambda _: "x"}
+def case_of(streams, query, rows, mode, times):
+    """Two micro-batches of these numbers of rows: instants, numbers from 0, and a text."""
+    values = {"TIMESTAMP": lambda at: times[at % len(times)], "INT": lambda at: at, "STRING": lambda _: "x"}
     kinds = {stream: [column.split()[1] for column in schema.split(", ")] for stream, schema in streams.items()}
     arriving = {name: [[values[kind](at) for kind in kinds[name]] for at in range(n)] for name, n in rows.items()}
     steps = [{"add": arriving}] * 2
     return case_from({"title": "t", "streams": streams, "query": query, "outputMode": mode, "steps": steps}, "e/a")
 
 
-def _predict(streams, query, rows, mode):
+def _predict(streams, query, rows, mode, times, version):
     operators.MOST_ROWS = sql.MOST_ROWS = FEWER_ROWS
     try:
-        predict(case_of(streams, query, rows, mode), V430)
+        predict(case_of(streams, query, rows, mode, times), SparkVersion.parse(version))
     except ModelDefect as defect:
         if isinstance(defect.__cause__, MemoryError):
             raise defect.__cause__ from None
@@ -125,10 +138,15 @@ def _predict(streams, query, rows, mode):
 
 @pytest.mark.skipif(not LIMITED, reason="the system does not say how much memory is taken")
 @settings(max_examples=number(15, 600))
-@given(queries(), st.sampled_from(["append", "update", "complete"]))
-@example(of_one(over("SELECT id FROM range(0, 1000000000000)")), "append")
-@example(of_one(many(40, {"withColumn": ["s", "concat(s, s)"]})), "append")
-@example(of_one([*many(40, {"withColumn": ["id", "id + id"]}), {"where": "id > 5"}]), "append")
-@example(equal_columns(8, 3), "append")
-def test_whatever_the_numbers_a_prediction_takes_little_memory_and_time(query, mode):
-    assert what_was_exceeded(_predict, *query, mode, memory=MEMORY, seconds=SECONDS) is None
+@given(
+    queries(),
+    st.sampled_from(["append", "update", "complete"]),
+    st.lists(st.sampled_from(TIMES), min_size=1, max_size=4),
+    st.sampled_from(["3.3.4", "4.3.0"]),
+)
+@example(of_one(over("SELECT id FROM range(0, 1000000000000)")), "append", NOON, "4.3.0")
+@example(of_one(many(40, {"withColumn": ["s", "concat(s, s)"]})), "append", NOON, "4.3.0")
+@example(of_one([*many(40, {"withColumn": ["id", "id + id"]}), {"where": "id > 5"}]), "append", NOON, "4.3.0")
+@example(equal_columns(8, 3), "append", NOON, "4.3.0")
+def test_whatever_the_numbers_a_prediction_takes_little_memory_and_time(query, mode, times, version):
+    assert what_was_exceeded(_predict, *query, mode, times, version, memory=MEMORY, seconds=SECONDS) is None

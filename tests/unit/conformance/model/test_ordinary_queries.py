@@ -94,9 +94,6 @@ def test_text_that_a_pattern_may_not_read_is_not_predicted(text):
         played(frame, [(0, 1, text)])
 
 
-ORDERED = "SELECT window.end, count(*) AS c FROM v GROUP BY window(t, '10 seconds') ORDER BY c DESC, window.end"
-
-
 def test_a_sort_key_that_is_not_selected_is_not_known():
     with pytest.raises(Unpredictable, match="ORDER BY"):
         sql.run("SELECT s, count(*) AS c FROM v GROUP BY s ORDER BY max(n)", {"v": watermarked()})
@@ -175,16 +172,6 @@ def test_a_window_as_text():
     assert played(shown, batch, mode="update")[0] == [[("1970-01-01 00:01:10", "1970-01-01 00:01:20")]]
     with pytest.raises(Unpredictable, match="date_format"):
         frame.select("date_format(window.start, 'EEEE')")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("condition", "watermark"), [("n < 2", 90), ("n < 2 AND t < now()", 90), ("n < 2 OR t > now()", 890)]
-)
-def test_a_filter_on_the_current_time_stays_above_the_watermark(version, condition, watermark):
-    """The row of 900 seconds moves the watermark only if the filter that removes it could not go below: `CurrentBatchTimestamp`."""
-    frame = watermarked(version).where(condition)
-    assert played(frame, [(100, 1, "a"), (900, 2, "b")]) == ([[(100 * SECOND, 1, "a")]], watermark)
 
 
 def test_what_depends_on_the_day_of_the_run_is_not_predicted():
