@@ -335,6 +335,11 @@ class Observation(FrozenRecord):
         return self.steps[-1].error if self.steps else None
 
     @property
+    def batches(self) -> tuple[BatchSeen, ...]:
+        """The micro-batches of all steps."""
+        return tuple(batch for step in self.steps for batch in step.batches)
+
+    @property
     def complete(self) -> bool:
         """Whether the case got to its end: it has steps, and no error ended it."""
         return bool(self.steps) and self.error is None

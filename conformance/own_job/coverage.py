@@ -29,9 +29,8 @@ def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Itera
         plan: extended; empty if unknown.
         digests: whether the observation has digests of rows, which do not tell of rows without a match.
     """
-    all_batches = [batch for step in seen.steps for batch in step.batches]
-    has_watermark = any(batch.watermark for batch in all_batches)
-    batches = [batch for batch in all_batches if batch.progress.get("stateOperators")]
+    has_watermark = any(batch.watermark for batch in seen.batches)
+    batches = [batch for batch in seen.batches if batch.progress.get("stateOperators")]
     operators = len(batches[-1].state) if batches else 0
     batches = [batch for batch in batches if len(batch.state) == operators]
     query = read_plan(plan)
@@ -60,7 +59,7 @@ def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Itera
         if name not in _TITLES and times_out and not any(map(_timed_out, batches, progress)):
             yield f"no key of {operator} was seen to time out: add rows after which the watermark passes its timeout"
     outer = any(join.stateful and join.kind.endswith("Outer") for join in query.joins)
-    unmatched = any(None in row or batch.kind == "no-data" for batch in all_batches for row in batch.rows)
+    unmatched = any(None in row or batch.kind == "no-data" for batch in seen.batches for row in batch.rows)
     if outer and not digests and not unmatched:
         yield "the outer join was never seen to emit a row without a match: add a row that has none"
 

@@ -65,7 +65,7 @@ class JobExplanation:
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
-        fates, batches = self.job.fates, [batch for _, batch in batches_of(self.job.seen)]
+        fates, batches = self.job.fates, self.job.seen.batches
         counts = Counter(row.fate for row in fates.rows)
         known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
         given, emitted = counted(len(fates.rows), "row"), sum(len(batch.rows) for batch in batches)

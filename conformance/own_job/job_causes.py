@@ -12,7 +12,7 @@ from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
-from conformance.own_job.row_fates import Fates, RowFate, batches_of
+from conformance.own_job.row_fates import Fates, RowFate
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import UNITS, Cause, duration
 
@@ -83,11 +83,7 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
 
 
 def _units(job: Explained) -> Cause | None:
-    times = [
-        batch.event_time.avg
-        for _, batch in batches_of(job.seen)
-        if batch.event_time is not None and batch.event_time.avg
-    ]
+    times = [batch.event_time.avg for batch in job.seen.batches if batch.event_time and batch.event_time.avg]
     ratio = sum(times) / len(times) / (datetime.now(UTC).timestamp() * 1000) if times else 0.0
     for low, high, cause in UNITS:
         if low < ratio < high:
@@ -149,7 +145,7 @@ def _future_row(job: Explained) -> Cause | None:
 
 def _short_delay(job: Explained) -> Cause | None:
     late, fates = job.fates.of("late"), job.fates
-    counts = sum(batch.dropped or 0 for _, batch in batches_of(job.seen))
+    counts = sum(batch.dropped or 0 for batch in job.seen.batches)
     if not late and not counts:
         return None
     if not late:
@@ -220,7 +216,7 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
 
 
 def _waits(job: Explained) -> Cause | None:
-    batches = [batch for _, batch in batches_of(job.seen)]
+    batches = job.seen.batches
     out, held = sum(len(batch.rows) for batch in batches), sum(batches[-1].state) if batches else 0
     if not held or job.case.output_mode != "append" or job.plan.first is None:
         return None
@@ -265,8 +261,7 @@ def described(node: PlanNode | None) -> str:
 
 
 def _state_seen(job: Explained) -> str:
-    batches = [batch for _, batch in batches_of(job.seen)]
-    sizes = [sum(batch.state) for batch in batches if batch.kind == "data"]
+    sizes = [sum(batch.state) for batch in job.seen.batches if batch.kind == "data"]
     return f"rows in state after each micro-batch: {', '.join(map(str, sizes))}"
 
 

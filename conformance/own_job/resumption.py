@@ -176,13 +176,12 @@ _MOST_LINES = 12
 
 
 def _batches(observation: Observation) -> Iterator[str]:
-    for step in observation.steps:
-        for batch in step.batches:
-            state = sum(batch.state)
-            dropped = f", {batch.dropped} dropped as late" if batch.dropped else ""
-            ran = f"ran with watermark {show_in_full(batch.watermark * 1000)}" if batch.watermark is not None else "ran"
-            emitted = counted(len(batch.rows), "row")
-            yield f"micro-batch {batch.id} {ran}: {emitted} emitted{dropped}, {counted(state, 'row')} in state"
+    for batch in observation.batches:
+        state = sum(batch.state)
+        dropped = f", {batch.dropped} dropped as late" if batch.dropped else ""
+        ran = f"ran with watermark {show_in_full(batch.watermark * 1000)}" if batch.watermark is not None else "ran"
+        emitted = counted(len(batch.rows), "row")
+        yield f"micro-batch {batch.id} {ran}: {emitted} emitted{dropped}, {counted(state, 'row')} in state"
 
 
 def record(resumption: Resumption) -> dict[str, Any]:
@@ -205,8 +204,7 @@ def record(resumption: Resumption) -> dict[str, Any]:
                 "dropped": batch.dropped,
                 "state": list(batch.state),
             }
-            for step in (resumption.observation.steps if resumption.observation is not None else ())
-            for batch in step.batches
+            for batch in (resumption.observation.batches if resumption.observation is not None else ())
         ],
         "known": [
             {key: getattr(change, key) for key in ("effect", "because", "link", "error", "workaround")}

@@ -95,8 +95,7 @@ class RowsThere:
 
     @classmethod
     def of(cls, seen: Observation) -> RowsThere:
-        rows = tuple(row for step in seen.steps for batch in step.batches for row in batch.rows)
-        return cls(OutputSchema.of(seen.columns), rows)
+        return cls(OutputSchema.of(seen.columns), tuple(row for batch in seen.batches for row in batch.rows))
 
     def values(self, places: Iterable[int]) -> list[tuple[object, ...]]:
         """Return the values of each row in these columns."""
@@ -187,7 +186,7 @@ def fates_of(
         _check(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return Fates(tuple(rows), unknown=str(why).splitlines()[0])
-    emitted = [[len(batch.rows) for _, batch in batches_of(answer)] for answer in (seen, prediction.observation)]
+    emitted = [[len(batch.rows) for batch in answer.batches] for answer in (seen, prediction.observation)]
     above = (
         ""
         if emitted[0] == emitted[1]

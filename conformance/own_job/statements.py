@@ -103,7 +103,7 @@ def statements(verdict: JobVerdict) -> Iterator[Statement]:
 def _rows(verdict: JobVerdict) -> Iterator[Statement]:
     if verdict.answer == "same":
         seen = verdict.wholes[0].observation
-        batches = [batch for step in seen.steps for batch in step.batches] if seen is not None else []
+        batches = seen.batches if seen is not None else ()
         late = ", late rows" if any(batch.dropped for batch in batches) else ""
         count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
         rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
