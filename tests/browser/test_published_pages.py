@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.data import read_data
+from tests.support.effort import full_run_only
 
 
-@pytest.fixture(params=[False, True], ids=["folder", "one file"])
+@pytest.fixture(params=[pytest.param(False, id="folder"), pytest.param(True, id="one file", marks=full_run_only)])
 def opened(request, published_reader, published_file_reader):
-    """Opens a page of the report, in both its forms: ``opened("index")``."""
+    """Opens a page of the report: ``opened("index")``. On each change, other tests open the one file with the sample report."""
     single = request.param
     reader = (published_file_reader if single else published_reader)()
 

@@ -29,6 +29,7 @@ from reports.results.lookup import find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support import cells as a
+from tests.support.effort import number
 
 BEFORE, AFTER = "3.5.9", "4.3.0"
 PAIR = f"{BEFORE} → {AFTER}"
@@ -113,7 +114,7 @@ def in_words(count: int, noun: str) -> re.Pattern[str]:
     return re.compile(rf"\b{counted(count, noun)}\b")
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=number(12, 60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn)
 def test_what_was_removed_is_said_to_be_missing(tmp_path: Path, drawn: Drawn) -> None:
     results = drawn.results(tmp_path / "r.jsonl")
@@ -150,7 +151,7 @@ def test_what_was_removed_is_said_to_be_missing(tmp_path: Path, drawn: Drawn) ->
                 assert f"{answered_by} was:" in text[: claim.start()], said
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=number(12, 60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn)
 def test_so_it_is_for_programs(tmp_path: Path, drawn: Drawn) -> None:
     results = drawn.results(tmp_path / "r.jsonl")

@@ -137,7 +137,7 @@ def _predict(streams, query, rows, mode, times, version):
 
 
 @pytest.mark.skipif(not LIMITED, reason="the system does not say how much memory is taken")
-@settings(max_examples=number(15, 600))
+@settings(max_examples=number(6, 600))
 @given(
     queries(),
     st.sampled_from(["append", "update", "complete"]),
