@@ -66,6 +66,8 @@ def _contradictions(cell: Cell, targets: Mapping[str, TargetRecord], condensed: 
             yield "nothing was observed"
         if cell.observation is not None and cell.behaviour is None:
             yield "it has no digest of what was observed"
+        if _has_rows_without_columns(cell):
+            yield "it emitted rows and names no columns"
         if (cell.outcome is None) != (cell.origin is None):
             yield (
                 "it does not say what the query did with the checkpoint" if cell.origin else "no checkpoint was resumed"
@@ -101,6 +103,12 @@ def _applicable(cell: Cell, version: SparkVersion | None) -> Iterator[str]:
 @lru_cache
 def _range(text: str) -> VersionRange:
     return VersionRange.parse(text.split(" or "))
+
+
+def _has_rows_without_columns(cell: Cell) -> bool:
+    seen = cell.observation
+    steps = () if seen is None else seen.steps
+    return any(not seen.columns_of(step) and any(batch.rows for batch in step.batches) for step in steps if seen)
 
 
 def _may_be_without(cell: Cell, targets: Mapping[str, TargetRecord], condensed: bool) -> bool:

@@ -1,6 +1,7 @@
-"""``python -m tools.campaign results --seed 7 --tries 1000``: attempts to get a green answer that is false.
+"""``python -m tools.campaign results --seed 7 --tries 1000``: attempts to get a green answer that is false, and faults.
 
-A campaign that was stopped goes on with the same options. Exits with 1 if the program fell once.
+``results`` and ``files`` need no engine; ``jobs`` and ``engines`` run `conformance check`. A campaign that was stopped goes on with the
+same options. Exits with 1 if the program fell once.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from tools.campaign import jobs, results
+from tools.campaign import faults, jobs, results
 from tools.campaign.tries import carried_out, table
 
-DOORS = {"results": results.attempt, "jobs": jobs.attempt}
+ATTEMPTS = {"results": results.attempt, "jobs": jobs.attempt, "files": faults.of_files, "engines": faults.of_engines}
 
 
 def main() -> None:
     """Carry out the tries, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.campaign", description=__doc__)
-    parser.add_argument("what", choices=DOORS)
+    parser.add_argument("what", choices=ATTEMPTS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first try")
     parser.add_argument("--tries", type=int, default=100)
@@ -28,9 +29,11 @@ def main() -> None:
     )
     asked = parser.parse_args()
     asked.output.mkdir(parents=True, exist_ok=True)
+    if asked.what == "files":
+        faults.preload(asked.output)
     file = asked.output / f"{asked.what}-{asked.seed}.jsonl"
     numbers = range(asked.first, asked.first + asked.tries)
-    tries = [*carried_out(file, numbers, partial(DOORS[asked.what], asked.seed))]
+    tries = [*carried_out(file, numbers, partial(ATTEMPTS[asked.what], asked.seed))]
     print(table(tries))
     sys.exit(any(one.fell for one in tries))
 

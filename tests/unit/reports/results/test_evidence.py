@@ -158,6 +158,14 @@ def test_a_green_answer_has_a_digest(status) -> None:
     assert contradiction(one) == "it has no digest of what was observed"
 
 
+@pytest.mark.parametrize("status", GREEN)
+def test_a_green_answer_with_rows_names_its_columns(status) -> None:
+    one = cell("late/a", TARGET, status)
+    emits = one.observation is not None and any(batch.rows for step in one.observation.steps for batch in step.batches)
+    without = one.observation.model_copy(update={"columns": ()}) if one.observation is not None else None
+    assert contradiction(changed(one, observation=without)) == "it emitted rows and names no columns" * emits
+
+
 @pytest.mark.parametrize("status", ["violates", "broken", "flaky"])
 def test_a_digest_is_of_something(status) -> None:
     condensed = changed(cell("late/a", TARGET), status=status, observation=None, behaviour="0" * 64)
