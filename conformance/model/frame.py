@@ -117,7 +117,7 @@ class Frame:
         condition = self.expression(tree, scope).expression
         if condition.is_random:
             raise self.rules.refusal("random join condition")
-        if self.rules.between_computes_its_operand and (computed := self._operands_of_between(tree, scope)):
+        if (computed := self._operands_of_between(tree, scope)) and self.rules.between_computes_its_operand:
             if how != "inner":
                 raise Unpredictable("BETWEEN of a computed value in the condition of an outer join")
             return self._join_on_computed(other, tree, computed)
@@ -265,11 +265,14 @@ class Frame:
                 return None if column is None else column.delay_ms
             case "window" | "session" | "window_time" if expression.args[0].kind != "field":
                 return self._delay_ms(expression.args[0])
-            case "field" if self.rules.struct_fields_keep_the_watermark:
+            case "field" if self._may_have_delays(expression.args[0]) and self.rules.struct_fields_keep_the_watermark:
                 delays = self._field_delays_ms(expression.args[0])
                 return delays[expression.value] if delays else None
             case _:
                 return None
+
+    def _may_have_delays(self, struct: Expression) -> bool:
+        return struct.kind != "column" or bool(self._field_delays_ms(struct))
 
     def _field_delays_ms(self, expression: Expression) -> tuple[int | None, ...]:
         """The delays that the fields of a struct inherit (`CreateNamedStruct`); none if no field has one."""

@@ -69,10 +69,9 @@ class LowerBound:
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The bound in ms; state at or before it is evicted."""
-        offset_us = sum(
-            (1 if term.sign > 0 else rules.subtracted_term_sign) * term.us
-            for term in self._counted(rules.equal_terms_of_a_bound)
-        )
+        has_equal_terms = len(set(self.constants)) < len(self.constants)
+        counted = self._counted(rules.equal_terms_of_a_bound) if has_equal_terms else self.constants
+        offset_us = sum((1 if term.sign > 0 else rules.subtracted_term_sign) * term.us for term in counted)
         waits_ms = rules.inclusive_bound_ms if self.inclusive else rules.strict_bound_ms
         return int((self.times * watermark_ms * 1000 + offset_us) / 1000) - waits_ms
 

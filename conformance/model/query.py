@@ -187,7 +187,7 @@ class Query:
             return initial(self.plan)
         name = "operators other than in the state metadata"
         in_metadata, now = _operators(before.written_by.plan), _operators(self.plan)
-        if len(before.states) != len(stateful(self.plan)) or (name in self._rules.refusals and in_metadata != now):
+        if len(before.states) != len(stateful(self.plan)) or (in_metadata != now and name in self._rules.refusals):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
             what = f"[{in_metadata}]; Stateful operators in current batch: [{now}]"
             raise self._rules.refusal("state gone" if nothing_written else name, what)
@@ -230,10 +230,10 @@ class Query:
         if processes and not in_rocksdb(self._settings):
             raise self._rules.refusal("transformWithState without RocksDB")
         name = "store of another operator"
-        if in_rocksdb(self._settings) and name in self._rules.refusals:
-            partitions = self.checkpoint.partitions or "1"  # the default of the case language
-            if self._run.opens_store_of_another(int(partitions)):
-                raise self._rules.refusal(name)
+        partitions = self.checkpoint.partitions or "1"  # the default of the case language
+        opens_another = in_rocksdb(self._settings) and self._run.opens_store_of_another(int(partitions))
+        if opens_another and name in self._rules.refusals:
+            raise self._rules.refusal(name)
 
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, logical.Join)]

@@ -93,7 +93,7 @@ class SparkPlan:
             for before, after in zip(written, now, strict=False)
         }
         refused = {"may be as they are": None, "may not come up": 1, "may not go": -1}
-        if refused[self.rules.not_null_columns_of_state] in changes:
+        if changes - {0} and refused[self.rules.not_null_columns_of_state] in changes:
             raise self.rules.refusal("state of another value")
 
     def opens_store_of_another(self, partitions: int) -> bool:
