@@ -219,6 +219,7 @@ class UpgradeMatrix:
     _known: dict[Pair, Checkpoints] = field(default_factory=dict)
     _changes: dict[Pair, Mapping[str, CheckpointChange]] = field(default_factory=dict)
     _outcomes: dict[tuple[object, ...], Outcome | None] = field(default_factory=dict)
+    _entries: dict[SparkVersion, Sequence[tuple[CheckpointHandoff, Sequence[Upgrade]]]] = field(default_factory=dict)
 
     def between(self, before: TargetRecord, after: TargetRecord) -> Checkpoints:
         """Return what is known about the checkpoints that one version wrote and another resumes.
@@ -275,13 +276,23 @@ class UpgradeMatrix:
         if before.version is None or after.version is None:
             return
         pair = VersionPair(before.version, after.version)
-        for handoff in self._documenting:
+        for handoff, entries in self._entries_about(before.version):
             case = handoff.case
             if case.id in answered:
                 continue
-            entry = case.upgrade_between(pair.origin, pair.to, handoff.cut)
+            entry = next((entry for entry in entries if entry.speaks_of(pair.origin, pair.to, handoff.cut)), None)
             if entry is not None and (outcome := self._outcome(handoff, pair, entry)) is not None:
                 yield DocumentedCheckpoint(case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
+
+    def _entries_about(self, origin: SparkVersion) -> Sequence[tuple[CheckpointHandoff, Sequence[Upgrade]]]:
+        """Return what the cases document for checkpoints of a version, whichever version resumes them."""
+        if origin not in self._entries:
+            entries = (
+                (handoff, [entry for entry in handoff.case.upgrades if entry.from_ is None or origin in entry.from_])
+                for handoff in self._documenting
+            )
+            self._entries[origin] = [(handoff, about) for handoff, about in entries if about]
+        return self._entries[origin]
 
     def _outcome(self, handoff: CheckpointHandoff, pair: VersionPair, entry: Upgrade) -> Outcome | None:
         """Return what an entry documents; None if there is no checkpoint. All versions of which the case says the same share it."""

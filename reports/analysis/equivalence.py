@@ -30,8 +30,7 @@ _Compared = TypeVar("_Compared")
 def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callable[[Cell, Cell], _Compared]:
     """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
-    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. The
-    comparison is kept as long as the file of the first cell.
+    The comparison is kept as long as the file of the first cell.
     """
 
     @wraps(compared)
@@ -39,13 +38,24 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callabl
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
         known: dict[object, _Compared] = a.file_of_results.compared
-        # A file keeps one tuple for equal columns, whose hash takes long.
-        key = compared, a.case, a.behaviour, id(a.columns), b.file_of_results, b.case, b.behaviour, id(b.columns)
+        key = compared, answer_of(a), answer_of(b)
         if key not in known:
             known[key] = compared(a, b)
         return known[key]
 
     return once
+
+
+def answer_of(cell: Cell) -> object:
+    """Return a key that cells with the same answer to a case share.
+
+    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. A cell
+    outside a file shares its answer with no other.
+    """
+    if not isinstance(cell, StoredCell):
+        return id(cell)
+    # A file keeps one tuple for equal columns, whose hash takes long.
+    return cell.file_of_results, cell.case, cell.behaviour, id(cell.columns)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import get_args
+from typing import cast, get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
@@ -107,7 +107,15 @@ def model_agreement(
     places = {target.name: place for place, target in enumerate(targets)}
     # All about one case in one process: where versions do the same, the model runs once.
     asked = [
-        (case, [(target, cell) for target in targets if has_behaviour(cell := cells.get((id, target.name)))])
+        (
+            case,
+            [
+                (target, cell)
+                for target in targets
+                if target.version is not None
+                if (cell := cells.get((id, target.name))) is not None and has_behaviour(cell)
+            ],
+        )
         for id, case in cases.items()
     ]
     parts = divide(asked, partial(_answers, shown=shown), few=_FEW_CASES)
@@ -121,26 +129,32 @@ def model_agreement(
 
 
 def _answers(
-    asked: Iterable[tuple[Case, Iterable[tuple[TargetRecord, Cell | None]]]], *, shown: frozenset[CellKey]
+    asked: Iterable[tuple[Case, Iterable[tuple[TargetRecord, Cell]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
-        predictions = CasePredictions(case)
+        predictions, instants = CasePredictions(case), not reads_the_clock(case)
+        digests: dict[int, str] = {}
         for target, cell in cells:
-            version = target.version
-            if version is not None and cell is not None and (answer := cell.observation) is not None:
-                engine = cell.status in AS_THE_CASE_SAYS
-                try:
-                    prediction = predictions.on(version)
-                except Unpredictable:
-                    answers.append((ThreeAnswers(cell.case, target, engine, None), None))
-                    continue
-                instants = not reads_the_clock(case)
-                same = divergence(prediction.observation, answer, instants=instants, error_classes=False) is None
-                # A model that agrees with an engine that does what the case expects needs no verdict of its own.
-                model = (same and engine) or as_expected(case, prediction)
-                page = ModelPrediction.of(case, prediction, answer) if cell.key in shown else None
-                answers.append((ThreeAnswers(cell.case, target, engine, model, same), page))
+            engine = cell.status in AS_THE_CASE_SAYS
+            try:
+                prediction = predictions.on(cast(SparkVersion, target.version))
+            except Unpredictable:
+                answers.append((ThreeAnswers(cell.case, target, engine, None), None))
+                continue
+            predicted = prediction.observation
+            # Versions share an observation, which the predictions of the case keep. An answer is read only if its digest is another one.
+            if id(predicted) not in digests:
+                digests[id(predicted)] = predicted.behaviour_digest
+            same = cell.behaviour == digests[id(predicted)] or (
+                (answer := cell.observation) is not None
+                and divergence(predicted, answer, instants=instants, error_classes=False) is None
+            )
+            # A model that agrees with an engine that does what the case expects needs no verdict of its own.
+            model = (same and engine) or as_expected(case, prediction)
+            observed = cell.observation if cell.key in shown else None
+            page = ModelPrediction.of(case, prediction, observed) if observed is not None else None
+            answers.append((ThreeAnswers(cell.case, target, engine, model, same), page))
     return answers
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -19,7 +22,7 @@ from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.exports.pyspark_script import pyspark, pyspark_script
 from reports.html.addresses import SourceLink
-from reports.html.comparison import CaseCheckpoint, checkpoints_of_case, readable
+from reports.html.comparison import CaseCheckpoints, checkpoints_of_case, readable
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline
@@ -58,7 +61,7 @@ class CaseSection:
     table: StepTable | None
     columns: tuple[str, ...]
     explanation: tuple[tuple[str, str], ...]
-    """Each line of the reference model's explanation, with its tone."""
+    """The lines of the reference model's explanation, those of one tone together, each with its tone."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class CasePage:
     """The versions without a behaviour, and the reason if it is known."""
     explained: tuple[ListedBug, ...]
     """The bugs with a known cause that the case reports, or that a version in the report shows."""
-    checkpoints: tuple[CaseCheckpoint, ...]
+    checkpoints: tuple[CaseCheckpoints, ...]
     previous: str | None
     next: str | None
 
@@ -102,10 +105,7 @@ def case_page(report: Report, id: str) -> CasePage:
         case=known_as,
         policy=id in report.policies,
         changed=id in report.changed,
-        # HTML in it is shown as text, its links cannot run anything, and an image would be downloaded.
-        why=Markup(MarkdownIt("commonmark", {"html": False}).disable("image").render(visible(known_as.why)))
-        if known_as is not None and known_as.why
-        else None,
+        why=Markup(_markdown().render(visible(known_as.why))) if known_as is not None and known_as.why else None,
         query=pyspark(case) if case is not None else None,
         script=pyspark_script(case) if case is not None else None,
         command=_command(report, id),
@@ -119,6 +119,12 @@ def case_page(report: Report, id: str) -> CasePage:
         previous=around[at - 1] if at else None,
         next=around[at + 1] if at + 1 < len(around) else None,
     )
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """Return a parser that shows HTML as text; its links cannot run anything, and an image would be downloaded."""
+    return MarkdownIt("commonmark", {"html": False}).disable("image")
 
 
 def _command(report: Report, id: str) -> str:
@@ -162,7 +168,8 @@ def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSectio
             table=notation.table(_table(case, targets[-1].version, cell, predicted.observation if predicted else None)),
             columns=tuple(f"{column.name} {column.type}" for column in columns),
             explanation=tuple(
-                (tone, notation.text(line)) for tone, line in (predicted.explanation if predicted else ())
+                (tone, "\n".join(notation.text(line) for _, line in lines))
+                for tone, lines in groupby(predicted.explanation if predicted else (), key=itemgetter(0))
             ),
         )
 

@@ -27,7 +27,7 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import SHOWN_TIME, TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
-from reports.results.records import TargetRecord
+from reports.results.records import DocumentedDifference, TargetRecord
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -287,27 +287,36 @@ def _reason(group: CheckpointGroup) -> CheckpointReason:
 
 
 @dataclass(frozen=True)
-class CaseCheckpoint:
-    origin: str
-    to: str
-    cut: int
+class CaseCheckpoints:
+    """Checkpoints of a case that meet the same between several versions."""
+
     reason: CheckpointReason
     message: str
     """What the refusal says first; empty if the results do not keep it."""
+    step: int
+    """Before this step the version changes."""
+    resumed: Mapping[str, Sequence[str]]
+    """Maps each version that wrote one to those that tried to resume it."""
 
 
-def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoint]:
+def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoints]:
     """Yield what became of the checkpoints of a case, those that did not resume normally first."""
-    titles = {target.name: target.title for target in report.targets}
+    titles = {target.name: target.title for target in report.every_release.targets}
+    places = {name: place for place, name in enumerate(titles)}
     untried = ("not-run", "not-applicable")
     cells = [cell for cell in report.upgrades_of_cases.get(case, ()) if cell.status not in untried]
-    for cell in sorted(cells, key=lambda cell: cell.status in NORMAL):
+    cells.sort(key=lambda cell: (cell.status in NORMAL, *(places.get(name, -1) for name in cell.pair)))
+    alike: dict[
+        tuple[Status, Outcome | None, str, str, DocumentedDifference | None, str, int], dict[str, list[str]]
+    ] = {}
+    for cell in cells:
         because = cell.differs.reason if cell.differs is not None else ""
         error = cell.error.name if cell.error is not None else ""
-        reason = _reason(CheckpointGroup(cell.status, cell.outcome, error, because, cell.differs, {}))
         refused = colour_of(cell.status, cell.outcome) == "refused"
-        refusal = cell.error.first_line if cell.error is not None and refused else ""
-        origin, to = cell.pair
-        yield CaseCheckpoint(
-            titles.get(origin, origin), titles.get(to, to), cell.cut or 0, reason, cut(refusal, _LONGEST)
-        )
+        message = cell.error.first_line if cell.error is not None and refused else ""
+        met = cell.status, cell.outcome, error, because, cell.differs, message, cell.cut or 0
+        origin, to = (titles.get(name, name.removeprefix("spark-")) for name in cell.pair)
+        alike.setdefault(met, {}).setdefault(origin, []).append(to)
+    for (status, outcome, error, because, entry, message, step), resumed in alike.items():
+        reason = _reason(CheckpointGroup(status, outcome, error, because, entry, {}))
+        yield CaseCheckpoints(reason, cut(message, _LONGEST), step, resumed)

@@ -43,8 +43,6 @@ class MatrixRow:
     errors: str
     """The error classes and the beginnings of messages that find it in a pasted error, in lower case, separated by ``|``."""
     tags: tuple[str, ...]
-    kinds: str
-    """The status on each version, separated by spaces."""
     behaviours: str
     """The number of the behaviour on each version, separated by spaces; ``-`` without a behaviour."""
 
@@ -103,7 +101,6 @@ def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
         words=search_words(case, report.behaviours[id]),
         errors=search_errors(report.behaviours[id], refused),
         tags=case.tags if case is not None else (),
-        kinds=" ".join(place.sign.status for place in row.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in row.cells),
     )
 
@@ -393,7 +390,7 @@ class BugRow:
 @dataclass(frozen=True)
 class BugsPage:
     targets: tuple[TargetRecord, ...]
-    """The versions of the report, and before them the newest release of each line that has only patch releases."""
+    """The versions of the report, newest first, then the newest release of each line that has only patch releases."""
     rows: tuple[BugRow, ...]
     """The bugs that no release has fixed, then the others by the last release that did, newest first."""
     counts: tuple[int, ...]
@@ -405,7 +402,7 @@ def bugs_page(report: Report) -> BugsPage:
     lines = {target.line for target in report.versions}
     shown = [target for target in every.targets if target.version is not None]
     others = {target.line: target for target in shown if target.line not in lines}
-    targets = (*others.values(), *report.versions)
+    targets = tuple(reversed((*others.values(), *report.versions)))
     rows = (_bug_row(every, targets, cells) for cells in every.known_bugs(shown).values())
     ordered = sorted(rows, key=lambda row: row.fixed_in[-1:], reverse=True)
     ordered.sort(key=lambda row: bool(row.fixed_in))
@@ -461,12 +458,12 @@ def feed(report: Report, page: str) -> str:
         ElementTree.SubElement(
             entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
         )
-        newest = zip(bugs.targets, row.shown, row.until, strict=True)
-        having = ", ".join(target.title if count else until for target, count, until in newest if count or until)
+        releases = zip(bugs.targets, row.shown, row.until, strict=True)
+        having = [target.title if count else until for target, count, until in releases if count or until]
         fixed = f"Fixed in {' and '.join(map(str, row.fixed_in))}." if row.fixed_in else "No release has fixed it."
         known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
         cases = ", ".join(case for case, _ in row.cases)
-        _text(entry, "summary", f"Seen on {having}. {fixed} {known} Cases: {cases}.")
+        _text(entry, "summary", f"Seen on {', '.join(reversed(having))}. {fixed} {known} Cases: {cases}.")
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -81,7 +81,9 @@ _INVISIBLE = re.compile(
 
 def visible(value: Any) -> Any:
     """Prepare a value for a template: control and direction characters are replaced by their names."""
-    return _INVISIBLE.sub(_named, value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    # What is printable, as most is, has none of them.
+    is_shown = not isinstance(value, str) or isinstance(value, Markup) or value.isprintable()
+    return value if is_shown else _INVISIBLE.sub(_named, value)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

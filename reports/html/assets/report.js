@@ -89,7 +89,7 @@
     return state;
   };
 
-  // The matrix: every row knows the kinds of its signs and the numbers of its behaviours, a word for each version.
+  // The matrix: every cell knows the kind of its sign, every row the numbers of its behaviours, a word for each version.
   const matrix = (form) => {
     const root = pageOf(form), table = root.querySelector("[data-matrix]");
     const versions = all("thead th[data-version]", table).map((head) => head.dataset.version);
@@ -98,7 +98,7 @@
       row, family: body.dataset.family, cells: [...row.children],
       text: [row.firstElementChild.textContent.toLowerCase(), row.dataset.words, row.dataset.errors].join(" "),
       errors: (row.dataset.errors || "").split("|").filter((one) => one),
-      tags: row.dataset.tags.split(" "), kinds: row.dataset.kinds.split(" "), behaviours: row.dataset.behaviours.split(" "),
+      tags: row.dataset.tags.split(" "), kinds: all("td:not(.turns)", row).map((cell) => cell.className.match(/s-(\S+)/)[1]), behaviours: row.dataset.behaviours.split(" "),
     })));
     const heads = all("thead tr, tr.family", table).map((row) => [...row.children]);
     let hidden = "";
@@ -140,17 +140,25 @@
     // The newest versions come first on a screen that is too narrow for all.
     const newest = all("thead th[data-version]", table).pop();
     if (newest) table.parentElement.scrollLeft = newest.offsetLeft + newest.offsetWidth - table.parentElement.clientWidth;
-    // Arrow keys go from cell to cell; the names of cases are what Tab stops at.
+    // A cell leads to the page of its case; arrow keys go from cell to cell, and Tab from name to name.
+    const open = (event, cell) => {
+      if (cell && !event.target.closest("a")) cell.parentElement.querySelector("th a").dispatchEvent(new MouseEvent("click", event));
+    };
+    table.addEventListener("click", (event) => open(event, event.target.closest("[data-row] > td:not(.turns)")));
     table.addEventListener("keydown", (event) => {
       const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
       const cell = event.target.closest("[data-row] > th, [data-row] > td");
+      if (event.key === "Enter") open(event, cell);
       if (!move || !cell || event.altKey || event.ctrlKey || event.metaKey) return;
       const visible = rows.filter((one) => !one.row.hidden);
       const to = visible[visible.findIndex((one) => one.row === cell.parentElement) + move[0]];
       let place = cell.cellIndex + move[1];
       while (to && to.cells[place] && to.cells[place].classList.contains("off")) place += move[1];
-      const link = to && to.cells[place] && to.cells[place].querySelector("a");
-      if (link) { event.preventDefault(); link.focus(); }
+      const next = to && to.cells[place], focused = next && (next.querySelector("a") || next);
+      if (!focused) return;
+      event.preventDefault();
+      if (focused === next) next.tabIndex = -1;
+      focused.focus();
     });
     return restore;
   };

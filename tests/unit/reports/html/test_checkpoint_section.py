@@ -51,3 +51,17 @@ def test_the_page_of_the_case_has_what_a_refusal_says(tmp_path: Path) -> None:
     upgrades = tuple(one.model_copy(update={"case": "f/a", "error": error}) for one in found.results.upgrades)
     write(Report.of(replace(found.results, upgrades=upgrades), Suite(())), tmp_path / "site")
     assert (tmp_path / "site/cases/f/a.html").read_text().count("“Check the &lt;fields&gt;.”") == 1
+
+
+def test_checkpoints_of_a_case_that_meet_the_same_share_an_item(tmp_path: Path) -> None:
+    pairs = (("3.5.9", "4.2.1"), ("3.5.9", "4.3.0"), ("2.4.8", "4.3.0"))
+    same = [a.handoff_cell("f/a", "resumed", *(f"spark-{version}" for version in pair)) for pair in pairs]
+    other = a.handoff_cell("f/a", "refused", "spark-4.3.0", "spark-3.5.9")
+    found = report(tmp_path)
+    write(Report.of(replace(found.results, upgrades=(*same, other)), Suite(())), tmp_path / "site")
+    items = (tmp_path / "site/cases/f/a.html").read_text().split("<li data-checkpoint>")[1:]
+    refused, resumed = (" ".join(re.sub("<[^>]+>", "", item).split()) for item in items)
+    assert refused.startswith("⊘ refused, as documented")
+    assert "4.3.0 →to 3.5.9" in refused
+    assert resumed.startswith("● resumed The version changes before step 2. 2.4.8 →to 4.3.0")
+    assert resumed.endswith("3.5.9 →to 4.2.1, 4.3.0")

@@ -184,9 +184,9 @@ def test_what_no_case_has_asked_of_a_release_is_open_and_the_page_of_bugs_names_
     assert counts == {"3.5.9": (0, 0), "3.5.8": (0, 1), "3.5.3": (1, 0), "3.4.3": (1, 0)}
     report = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
     page = bugs_page(report)
-    assert [target.title for target in page.targets] == ["3.4.3", "3.5.9"]
+    assert [target.title for target in page.targets] == ["3.5.9", "3.4.3"]
     (row,) = page.rows
-    assert (row.shown, row.until) == ((1, 0), ("", "3.5.3"))
+    assert (row.shown, row.until) == ((0, 1), ("3.5.3", ""))
     assert [str(release) for release in row.fixed_in] == ["3.4.4", "3.5.5"]
 
 
