@@ -306,7 +306,7 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoints]:
     untried = ("not-run", "not-applicable")
     cells = [cell for cell in report.upgrades_of_cases.get(case, ()) if cell.status not in untried]
     cells.sort(key=lambda cell: (cell.status in NORMAL, *(places.get(name, -1) for name in cell.pair)))
-    alike: dict[
+    groups: dict[
         tuple[Status, Outcome | None, str, str, DocumentedDifference | None, str, int], dict[str, list[str]]
     ] = {}
     for cell in cells:
@@ -316,7 +316,7 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoints]:
         message = cell.error.first_line if cell.error is not None and refused else ""
         met = cell.status, cell.outcome, error, because, cell.differs, message, cell.cut or 0
         origin, to = (titles.get(name, name.removeprefix("spark-")) for name in cell.pair)
-        alike.setdefault(met, {}).setdefault(origin, []).append(to)
-    for (status, outcome, error, because, entry, message, step), resumed in alike.items():
+        groups.setdefault(met, {}).setdefault(origin, []).append(to)
+    for (status, outcome, error, because, entry, message, step), resumed in groups.items():
         reason = _reason(CheckpointGroup(status, outcome, error, because, entry, {}))
         yield CaseCheckpoints(reason, cut(message, _LONGEST), step, resumed)
