@@ -255,11 +255,6 @@ class TestContrast:
             (a.EARLIER, a.CALM, "1 row earlier, within the same step, compared with 4.3.0"),
             (a.FULLER, a.CALM, "same rows; differs in rows in state"),
             (TWO_OTHERS, a.CALM, "2 rows have other values here than on 4.3.0"),
-            (
-                a.REFUSED_OTHERWISE,
-                a.REFUSED,
-                "here the query is refused at start: ParseException; on 4.3.0 it is refused at start: AnalysisException",
-            ),
             (STEP_LATER, a.CALM, "1 row later, compared with 4.3.0"),
             (a.CALM, STEP_LATER, "1 row earlier, compared with 4.3.0"),
             (
