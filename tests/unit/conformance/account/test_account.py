@@ -21,6 +21,7 @@ from conformance.language import case_from
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from tests.support import observations as seen
+from tests.support.effort import number, sample
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}
@@ -100,7 +101,7 @@ class TestFates:
 
     def test_an_operator_drops_only_rows_that_it_read(self) -> None:
         dropped = 0
-        for id in (id for id in CASES if id.startswith(("chained-aggregations/", "join-delays/"))):
+        for id in sample([id for id in CASES if id.startswith(("chained-aggregations/", "join-delays/"))], 60):
             try:
                 prediction = predict(CASES[id], VERSION)
             except Unpredictable:
@@ -112,7 +113,7 @@ class TestFates:
                     assert late_rows <= set(operator.read), id
                     assert all(place < read[stream] for stream, place in operator.read), id
                     dropped += len(late_rows)
-        assert dropped > 40
+        assert dropped > number(3, 40)
 
 
 READ = [{"from": "events"}, {"withWatermark": ["t", "10 minutes"]}]

@@ -38,7 +38,7 @@ def test_cases_that_read_tables_have_an_engine_for_each_format():
         for case, format in zip(others, ("delta", "iceberg"), strict=True)
     ]
     keys = queues(cells_of([plain, *of_tables], [SPARK_359]))
-    assert sorted(key.tables for key in keys) == [(), ("delta",), ("iceberg",)]
+    assert sorted(key.needs.tables for key in keys) == [(), ("delta",), ("iceberg",)]
     assert [EngineNeeds.of(case, SPARK_359).tables for case in of_tables] == [("delta",), ("iceberg",)]
     assert not EngineNeeds.of(plain, SPARK_359).cover(EngineNeeds.of(of_tables[0], SPARK_359))
     assert not EngineNeeds.of(of_tables[0], SPARK_359).cover(EngineNeeds.of(plain, SPARK_359))
