@@ -30,9 +30,14 @@ ELSEWHERE = (
     "docs/reference-model.md",
     "docs/tables.md",
 )
-ELSEWHERE += ("conformance report -o released", "conformance maintain specification -o specification")
+ELSEWHERE += (
+    "conformance run",
+    "conformance report -o released",
+    "conformance maintain specification -o specification",
+)
 """Pages and commands that are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases; of
-the report, tests/browser opens it and tests/unit/reports/test_docs.py types the command for a small one."""
+the report, tests/browser opens it and tests/unit/reports/test_docs.py types the command for a small one; test_smoke.py types that of the
+README without options."""
 NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")
 
 
