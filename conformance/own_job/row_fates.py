@@ -272,9 +272,9 @@ class _Rows:
         yield from made
 
     def _stream(self, node: PlanNode) -> str | None:
-        """Return the stream whose columns the leaves below an operator have; None if that does not tell."""
+        """Return the stream with rows whose columns the leaves below an operator have; None if that does not tell."""
         leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
-        streams = self.case.streams
+        streams = {name: of for name, of in self.case.streams.items() if self.of_stream[name]}
         fitting = [name for name, of in streams.items() if all(f"{field.name}#" in leaves for field in of.fields)]
         return fitting[0] if len(fitting) == 1 else next(iter(streams)) if len(streams) == 1 else None
 

@@ -31,7 +31,7 @@ DATA = Path(__file__).parent / "data" / "explained"
 RECORDED = sorted(DATA.glob("*.json"))
 
 
-def explained(path, monkeypatch):
+def explained(path, monkeypatch, *more):
     name, _, version = path.stem.rpartition("-")
     job, recorded = JOBS[name], json.loads(path.read_text())
 
@@ -49,7 +49,7 @@ def explained(path, monkeypatch):
     query = replace(own_function(f"faulty_jobs:{job.function}"), output_mode=job.mode, trigger=job.trigger)
     (target,) = Targets.load().select([version])
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
-    return job, explain_query(query, job.samples, target, where, Silent(), batches=6)
+    return job, explain_query(query, (*job.samples, *more), target, where, Silent(), batches=6)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
@@ -65,6 +65,15 @@ def test_the_cause_is_named_and_no_second_one_and_each_row_has_its_fate(path, mo
     record = json.loads(json.dumps(answer.record()))
     assert [cause["id"] for cause in record["causes"]] == [*job.causes]
     assert len(record["rows"]) == sum(len(sample.rows) for sample in job.samples)
+
+
+def test_a_source_with_the_same_columns_that_the_query_does_not_read_hides_no_fate(monkeypatch):
+    path = DATA / "short-delay-4.3.0.json"
+    (sample,) = JOBS["short-delay"].samples
+    _, alone = explained(path, monkeypatch)
+    _, beside = explained(path, monkeypatch, replace(sample, stream="other", rows=()))
+    assert beside.job.fates.rows == alone.job.fates.rows
+    assert {row.fate for row in beside.job.fates.rows} > {"late"}
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
