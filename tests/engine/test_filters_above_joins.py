@@ -18,7 +18,7 @@ from tests.engine.typed import conformance
 from tests.support.effort import number
 
 SEED = os.environ.get("CONFORMANCE_SEED") or "5"
-CASES = int(os.environ.get("CONFORMANCE_CASES") or number(6, 200))
+CASES = int(os.environ.get("CONFORMANCE_CASES") or number(10, 200))
 CONDITIONS = (
     *("{a} > 1", "{a} IS NULL", "{a} IS NOT NULL", "{a} IN (1, 3)", "NOT ({a} = 1)", "{a} <=> 2", "{a} <=> NULL"),
     *("coalesce({a}, 0) < 2", "coalesce({a}, 5) > 2", "CASE WHEN {a} > 1 THEN false ELSE true END", "{a} + 1 > 2"),
