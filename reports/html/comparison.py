@@ -27,7 +27,7 @@ from reports.html.ribbon import CellSign
 from reports.html.texts import SHOWN_TIME, TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
-from reports.results.records import DocumentedDifference, TargetRecord
+from reports.results.records import Cell, DocumentedDifference, TargetRecord
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -295,8 +295,8 @@ class CaseCheckpoints:
     """What the refusal says first; empty if the results do not keep it."""
     step: int
     """Before this step the version changes."""
-    resumed: Mapping[str, Sequence[str]]
-    """Maps each version that wrote one to those that tried to resume it."""
+    resumed: Mapping[tuple[str, ...], Sequence[str]]
+    """Maps the versions that resumed them to those that wrote them."""
 
 
 def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoints]:
@@ -306,17 +306,31 @@ def checkpoints_of_case(report: Report, case: str) -> Iterator[CaseCheckpoints]:
     untried = ("not-run", "not-applicable")
     cells = [cell for cell in report.upgrades_of_cases.get(case, ()) if cell.status not in untried]
     cells.sort(key=lambda cell: (cell.status in NORMAL, *(places.get(name, -1) for name in cell.pair)))
-    groups: dict[
-        tuple[Status, Outcome | None, str, str, DocumentedDifference | None, str, int], dict[str, list[str]]
-    ] = {}
-    for cell in cells:
-        because = cell.differs.reason if cell.differs is not None else ""
-        error = cell.error.name if cell.error is not None else ""
-        refused = colour_of(cell.status, cell.outcome) == "refused"
-        message = cell.error.first_line if cell.error is not None and refused else ""
-        met = cell.status, cell.outcome, error, because, cell.differs, message, cell.cut or 0
+    met = [(_met(cell), _refusal(cell), cell) for cell in cells]
+    # Not all results keep what a refusal says.
+    said = {reason: message for reason, message, _ in reversed(met) if message}
+    groups: dict[tuple[_Met, str, int], dict[str, list[str]]] = {}
+    for reason, message, cell in met:
         origin, to = (titles.get(name, name.removeprefix("spark-")) for name in cell.pair)
-        groups.setdefault(met, {}).setdefault(origin, []).append(to)
-    for (status, outcome, error, because, entry, message, step), resumed in groups.items():
-        reason = _reason(CheckpointGroup(status, outcome, error, because, entry, {}))
-        yield CaseCheckpoints(reason, cut(message, _LONGEST), step, resumed)
+        group = groups.setdefault((reason, message or said.get(reason, ""), cell.cut or 0), {})
+        group.setdefault(origin, []).append(to)
+    for (reason, message, step), by_origin in groups.items():
+        resumed: dict[tuple[str, ...], list[str]] = {}
+        for origin, versions in by_origin.items():
+            resumed.setdefault(tuple(versions), []).append(origin)
+        yield CaseCheckpoints(_reason(CheckpointGroup(*reason, {})), cut(message, _LONGEST), step, resumed)
+
+
+_Met: TypeAlias = tuple[Status, Outcome | None, str, str, DocumentedDifference | None]
+"""The first five fields of a `CheckpointGroup`."""
+
+
+def _met(cell: Cell) -> _Met:
+    because = cell.differs.reason if cell.differs is not None else ""
+    return cell.status, cell.outcome, cell.error.name if cell.error is not None else "", because, cell.differs
+
+
+def _refusal(cell: Cell) -> str:
+    """Return what a refusal says first; empty if the results do not keep it."""
+    refused = colour_of(cell.status, cell.outcome) == "refused"
+    return cell.error.first_line if cell.error is not None and refused else ""

@@ -56,12 +56,19 @@ def test_the_page_of_the_case_has_what_a_refusal_says(tmp_path: Path) -> None:
 def test_checkpoints_of_a_case_that_meet_the_same_share_an_item(tmp_path: Path) -> None:
     pairs = (("3.5.9", "4.2.1"), ("3.5.9", "4.3.0"), ("2.4.8", "4.3.0"))
     same = [a.handoff_cell("f/a", "resumed", *(f"spark-{version}" for version in pair)) for pair in pairs]
-    other = a.handoff_cell("f/a", "refused", "spark-4.3.0", "spark-3.5.9")
+    said = (ErrorSeen(stage="run", classes=("Gone",), message=message) for message in ("", "The state is gone."))
+    origins = ("spark-4.3.0", "spark-4.2.1")
+    others = [
+        a.handoff_cell("f/a", "refused", origin, "spark-3.5.9", error=error)
+        for origin, error in zip(origins, said, strict=True)
+    ]
     found = report(tmp_path)
-    write(Report.of(replace(found.results, upgrades=(*same, other)), Suite(())), tmp_path / "site")
+    write(Report.of(replace(found.results, upgrades=(*same, *others)), Suite(())), tmp_path / "site")
     items = (tmp_path / "site/cases/f/a.html").read_text().split("<li data-checkpoint>")[1:]
     refused, resumed = (" ".join(re.sub("<[^>]+>", "", item).split()) for item in items)
     assert refused.startswith("⊘ refused, as documented")
-    assert "4.3.0 →to 3.5.9" in refused
-    assert resumed.startswith("● resumed The version changes before step 2. 2.4.8 →to 4.3.0")
-    assert resumed.endswith("3.5.9 →to 4.2.1, 4.3.0")
+    assert "“The state is gone.”" in refused
+    assert "4.2.1, 4.3.0 →to 3.5.9" in refused
+    assert resumed.startswith("● resumed 2.4.8 →to 4.3.0")
+    assert "3.5.9 →to 4.2.1, 4.3.0" in resumed
+    assert "The version changes before step 2." in resumed
