@@ -192,11 +192,15 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
     """A comparison may be replaced by its value. Source: `OptimizeRand`, SPARK-39651."""
-    nodes = (node for expression in expressions(plan) for node in expression.walk() if node.name in ORDERINGS)
-    compares = any(
-        any(side.name == "rand" for side in node.args) and any(side.is_constant for side in node.args) for node in nodes
-    )
-    if compares and rules.comparisons_with_rand_are_decided:
+    nodes = [node for expression in expressions(plan) for node in expression.walk()]
+    compared = (node.args for node in nodes if node.name in ORDERINGS)
+    if (
+        any(node.name == "rand" for node in nodes)
+        and rules.comparisons_with_rand_are_decided
+        and any(
+            any(side.name == "rand" for side in sides) and any(side.is_constant for side in sides) for sides in compared
+        )
+    ):
         raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
 
 
