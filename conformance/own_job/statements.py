@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -78,6 +79,10 @@ def _details(verdict: JobVerdict) -> Iterator[str]:
         yield from line.details
 
 
+_SORTS = re.compile(r"\bSort \[.*\], true$", re.MULTILINE)
+"""A sort of all rows, as a logical plan shows it."""
+
+
 def statements(verdict: JobVerdict) -> Iterator[Statement]:
     """Yield what the verdict says, the answer to the question first."""
     for target, why in verdict.failures:
@@ -94,6 +99,8 @@ def statements(verdict: JobVerdict) -> Iterator[Statement]:
         why = "the sample has so many rows" if verdict.digests else "the other checkpoints did alike"
         text = f"not handed over before {_steps(verdict.without_handoff)}, since {why}"
         yield Statement("unsupported", "–", text)
+    if verdict.answer == "same" and _SORTS.search(verdict.plan):
+        yield Statement("unsupported", "–", "the order of the rows is not compared, though the query sorts them")
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
         yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:

@@ -147,10 +147,8 @@ class Program:
         ]
         if self.whole == "filter after":
             lines += ["seen = a if AFTER else a.where(\"who <> 'zed'\")"]
-            lines += [
-                'q = seen.groupBy(F.window("t", "10 minutes"), "who").count().select("window.start", "who", "count")'
-            ]
-            lines += ["q = q.where(\"who <> 'zed'\")", 'q.writeStream.start("/0")']
+            lines += ['q = seen.groupBy(TEN, "who").agg(F.count("*").alias("n"), F.max("who").alias("m"))']
+            lines += ["q = q.where(\"m <> 'zed'\")", 'q.writeStream.start("/0")']
         elif self.whole == "sort":
             lines += ['q = a.groupBy("who").count()', 'q = q.orderBy(F.desc("who") if DESCENDING else F.asc("who"))']
             lines += ['q.writeStream.outputMode("complete").format("console").start()']

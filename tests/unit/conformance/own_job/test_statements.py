@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from conformance.core.observation import ErrorSeen, OwnCodeError
@@ -38,6 +39,15 @@ def test_a_query_that_fails_after_it_resumed_is_not_told_as_a_refused_checkpoint
     )
     assert told.details == ("  fee = row['fee']",)
     assert found.exit_code == 1
+
+
+def test_rows_that_the_query_sorts_are_said_to_be_compared_without_their_order() -> None:
+    of_a_join = "*(5) Sort [who#79 ASC NULLS FIRST], false, 0"
+    for plan, count in (("+- Sort [who#49 ASC NULLS FIRST, a[0]#3 DESC], true\n   +- Aggregate", 1), (of_a_join, 0)):
+        told = [
+            one for one in statements(replace(verdict(), answer="same", plan=plan)) if "order of the rows" in one.text
+        ]
+        assert [one.kind for one in told] == ["unsupported"] * count
 
 
 def test_a_checkpoint_that_resumes_has_no_details_and_one_with_other_rows_has_the_first_difference() -> None:
