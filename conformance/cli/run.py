@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
+from typing import Literal
 
 import typer
 from rich.text import Text
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
+from conformance.cli.console import SafeConsole, command_line, errors_console, print_answer, print_reused
 from conformance.cli.engine_options import Code
 from conformance.cli.options import (
     ENGINES,
@@ -24,7 +27,7 @@ from conformance.cli.options import (
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
 from conformance.core.wrapping import print_wrapped
-from conformance.runner.cases import RunOptions, StateWitness, plan_run, run_plan
+from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateWitness, plan_run, run_plan
 from conformance.runner.project import ProjectSettings
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
@@ -87,6 +90,13 @@ def run(
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
     repeat: int = option(1, "Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1),
+    only_plan: Literal["text", "json"] | None = option(
+        None,
+        "Run nothing: say what would run, in how many minutes, about, and in which shards.",
+        "text|json",
+        SPEED,
+        "--plan",
+    ),
     output: Path = output_option(Path("results.jsonl"), "Results file."),
 ) -> None:
     """Run cases on Spark versions and print the matrix.
@@ -119,6 +129,9 @@ def run(
             concurrency=speed,
         )
     )
+    if only_plan is not None:
+        print_answer([Text(line) for line in _lines(plan)], _record(plan), as_json=only_plan == "json")
+        return
     errors = errors_console(plan.notes, plan)
     with CaseAnswers(plan.cells, errors) as display:
         reuse = run_plan(plan, display)
@@ -129,3 +142,21 @@ def run(
     if plan.smoke is not None:
         print_wrapped(console, Text(str(plan.smoke)))
     raise typer.Exit(exit_code(results))
+
+
+def _lines(plan: RunPlan) -> Iterator[str]:
+    yield str(plan)
+    yield f"about {ceil(plan.minutes)} min on two quiet cores, without answers that are cached"
+    if len(plan.shards) > 1:
+        first, *_, last = plan.shards
+        yield f"within {SHARD_MINUTES} min each on {len(plan.shards)} machines: --shard {first} to --shard {last}"
+
+
+def _record(plan: RunPlan) -> dict[str, object]:
+    return {
+        "cases": len(plan.cases),
+        "versions": [target.name for target in plan.targets],
+        "cells": plan.cells,
+        "minutes": ceil(plan.minutes),
+        "shards": plan.shards,
+    }

@@ -1,6 +1,8 @@
 """``conformance run`` with miniature engines: what is asked, what is known, and in which parts."""
 
+import json
 import subprocess
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 from conformance.cli.main import app
 from conformance.runner import resources
 from conformance.suite import discovery
+from conformance.suite.selection import estimated_batches
 from harness.engine.engine import NOTHING_ELSE
 from harness.engine.request import request_for
 from harness.scheduling import cell_run
@@ -86,6 +89,22 @@ def test_shards_together_are_the_whole(here):
     assert "2 cases × 1 version" in done.output
     refused = CliRunner().invoke(app, ["maintain", "combine", "1.jsonl", "3.jsonl"])
     assert "of the 3 shards of spark-3.5.9, these are missing: 2/3" in refused.output
+
+
+def test_a_plan_says_how_many_machines_answer_in_time_and_starts_nothing(here, monkeypatch):
+    monkeypatch.setattr("conformance.runner.cases._BATCH_S", 60)
+    asked = ("--spark", "3.4.4", "--plan")
+    said = here.run(*asked, "text", code=0).splitlines()
+    plan = json.loads(here.run(*asked, "json", code=0))
+    batches = sum(map(estimated_batches, discovery.load([here.folder / "cases"]).cases))
+    assert (plan["cells"], plan["minutes"]) == (2 * 2, ceil(2 * (20 / 60 + batches)))
+    assert plan["shards"] == [f"{number}/{ceil(plan['minutes'] / 15)}" for number in range(1, len(plan["shards"]) + 1)]
+    assert said[-2:] == [
+        f"about {plan['minutes']} min on two quiet cores, without answers that are cached",
+        f"within 15 min each on {len(plan['shards'])} machines: --shard {plan['shards'][0]} to --shard {plan['shards'][-1]}",
+    ]
+    assert here.started == 0
+    assert not (here.folder / "results.jsonl").exists()
 
 
 def test_since_runs_what_was_touched(here):
