@@ -80,8 +80,11 @@ class Known(Protocol):
 
     def record(self) -> Mapping[str, Json]: ...
 
-    def reasons(self) -> Sequence[str]:
-        """Return why the rows of the two versions may differ, most likely first, each a sentence without a full stop."""
+    def reasons(self, what: str) -> Sequence[str]:
+        """Return why the two versions may differ, most likely first, each a sentence without a full stop.
+
+        ``what``: what differs though the rows are the same; empty if rows differ.
+        """
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,9 @@ class QueryAnswer:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        reasons = self.known.reasons() if self.known is not None else ()
+        change = self.verdict.change
+        of_metrics = change.what if change is not None and change.meaning == "metric" else ""
+        reasons = self.known.reasons(of_metrics) if self.known is not None else ()
         parts = self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried
         return conclude(*parts, self.checkpoint)
 

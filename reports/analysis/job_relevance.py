@@ -78,16 +78,21 @@ class KnownOfJob:
         if not self.bugs and not self.changes:
             yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
 
-    def reasons(self) -> tuple[str, ...]:
-        """Return why the rows of the two versions may differ: bugs that one of them has, then documented changes of rows."""
+    def reasons(self, what: str) -> tuple[str, ...]:
+        """Return why the two versions may differ: documented changes to the state or the watermark alone that are ``what`` differs, bugs
+        that one of them has, then documented changes of rows."""
         ends = {self.before.spark: self.after.spark, self.after.spark: self.before.spark}
         bugs = (
             f"{bug.spark[0]} has a known bug that the query can meet, so {ends[bug.spark[0]]} may be right: {bug.because}{bug.bug.ticket}"
             for bug in self.bugs
             if len(bug.spark) == 1
         )
-        changed = (self._line(change) for change in self.changes if change.of_rows)
-        return (*bugs, *(f"A change that the query can meet: {line}" for line in changed))
+        of_metrics = (change for change in self.changes if change.what == what and change.reasons)
+        of_rows = (change for change in self.changes if change.of_rows)
+        return (*map(self._reason, of_metrics), *bugs, *map(self._reason, of_rows))
+
+    def _reason(self, change: Change) -> str:
+        return f"A change that the query can meet: {self._line(change)}"
 
     def _line(self, change: Change) -> str:
         """Return ``3 rows later: the delay counts once (SPARK-49829). Met by: inner join, append mode. See join-delays/…``"""

@@ -57,7 +57,7 @@ class Published:
     def record(self) -> dict[str, object]:
         return {"known_bugs": ["a bug"], "known_changes": []}
 
-    def reasons(self) -> Sequence[str]:
+    def reasons(self, what: str) -> Sequence[str]:
         return ("3.5.9 has a known bug (SPARK-1)",)
 
 
