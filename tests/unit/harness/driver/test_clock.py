@@ -94,7 +94,7 @@ def test_a_query_has_the_clock_before_it_runs_and_triggers_once_whenever_its_tim
         clock.wait_until_rest()
         assert query.executed == times
     query.active = False
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     clock.wait_until_rest()
 
@@ -108,7 +108,7 @@ def test_the_next_query_goes_on_with_the_time(session):
         clock.wait_until_rest()
         assert one.executed == times
         one.active = False
-        thread.join(5)
+        thread.join(60)
         clock.advance(15)
 
 

@@ -291,7 +291,7 @@ class Query:
 
     def processAllAvailable(self):  # noqa: N802
         if not self._rests:
-            assert self.stopped.wait(5), "it runs for ever"
+            assert self.stopped.wait(60), "it runs for ever"
 
     awaitTermination = processAllAvailable  # noqa: N815
 

@@ -27,7 +27,7 @@ class Peer:
             r"-agentlib:jdwp=transport=dt_socket,server=n,suspend=n,address=(.*):(\d+)", debugger.option
         )
         assert found is not None
-        self._socket = socket.create_connection((found[1], int(found[2])), timeout=10)
+        self._socket = socket.create_connection((found[1], int(found[2])), timeout=60)
         self._socket.sendall(b"JDWP-Handshake")
         assert self._read(14) == b"JDWP-Handshake"
 
@@ -133,11 +133,11 @@ def test_another_user_is_neither_the_jvm_nor_the_debugger(monkeypatch: pytest.Mo
     with monkeypatch.context() as patched:
         patched.setattr(os, "geteuid", lambda: me + 1)
         for greeting in (b"JDWP-Handshake", b""):
-            with socket.create_connection(address, timeout=10) as other:
+            with socket.create_connection(address, timeout=60) as other:
                 other.sendall(greeting)
                 with suppress(ConnectionResetError):
                     assert other.recv(14) == b"", "it was greeted"
-        with socket.create_connection(address, timeout=10):
+        with socket.create_connection(address, timeout=60):
             pass  # hangs up at once
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -379,14 +379,14 @@ def test_threads_of_the_driver_go_on_and_those_of_a_program_that_has_ended_start
 
     def main(_):
         elsewhere("load", py4j=True)
-        assert seen.get(timeout=10) == "really"
+        assert seen.get(timeout=60) == "really"
         elsewhere("load", py4j=False)
-        assert seen.get(timeout=10).name == "in"
+        assert seen.get(timeout=60).name == "in"
 
     assert [each.name for each in ran(main).sources] == ["in"]
     elsewhere("start", py4j=False)
     elsewhere("load", py4j=False)
-    assert seen.get(timeout=10) == "really", "a program that has ended still reads with Spark's own method"
+    assert seen.get(timeout=60) == "really", "a program that has ended still reads with Spark's own method"
     assert seen.empty(), "a query was started after the end"
 
 
@@ -398,7 +398,7 @@ def test_the_jvm_ends_before_the_debugger_leaves(ran, monkeypatch, hangs):
     did, asked = [], threading.Event()
 
     def wait(seconds=None):
-        assert asked.wait(10)
+        assert asked.wait(60)
         did.append("waited")
         if hangs and seconds is not None:
             raise subprocess.TimeoutExpired("java", seconds)
