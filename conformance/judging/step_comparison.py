@@ -95,7 +95,7 @@ class OutputSchema:
         """The row as a hashable value, equal for every way to write it; as JSON if it does not match its own columns."""
         try:
             plain = tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
-            return (plain, _digits(list(values))) if self.exact else plain
+            return (plain, tuple(map(_digits, values, plain))) if self.exact else plain
         except ValueError:
             return ("does not match the columns", json.dumps(values, default=str))
 
@@ -105,13 +105,19 @@ class OutputSchema:
         return tuple(as_written(value, type_) for value, type_ in zip(values, self.types, strict=True))
 
 
-def _digits(value: Json) -> str | tuple[object, ...]:
-    """Return the sign and the first 12 digits of each number in a value of a row, wherever the pairs of a map stand."""
+def _digits(value: Json, plain: Hashable) -> str | tuple[object, ...]:
+    """Return the sign and the first 12 digits of a number, and of each double in a list, wherever the pairs of a map stand.
+
+    ``plain``: the value in the one way in which a BIGINT or DECIMAL is written, which another version may compute instead of a double.
+    """
     if isinstance(value, list):
-        inner = [_digits(item) for item in value]
+        inner = [_digits(item, None) for item in value]
         pairs = all(isinstance(item, list) and len(item) == 2 for item in value)
         return tuple(sorted(inner, key=repr) if pairs else inner)
-    return f"{value:.11e}" if isinstance(value, float) else ""
+    number = value if isinstance(value, float) else plain
+    if isinstance(number, bool) or not isinstance(number, (float, int, Decimal)):
+        return ""
+    return f"{Decimal(number):.11e}"
 
 
 def difference(

@@ -64,6 +64,20 @@ def test_doubles_of_two_engines_are_compared_by_sign_and_twelve_digits(type, a, 
     assert (divergence(one, other) is None) is same
 
 
+@pytest.mark.parametrize(("other", "written"), [("bigint", 750), ("decimal(10,2)", "750.00")])
+def test_a_double_and_the_whole_number_of_another_version_are_one_value_of_two_types(other, written) -> None:
+    answers = tuple(
+        observed(step(1, batch(0, (value,)))).model_copy(update={"columns": (Column(name="x", type=type),)})
+        for value, type in ((750.0, "double"), (written, other))
+    )
+    assert "rows" not in {found.what for found in divergences(*answers)}
+    assert different_rows(
+        ("[750.0]",),
+        ("[750]",),
+        tuple(OutputSchema.of((Column(name="x", type=type),), exact=True) for type in ("double", other)),
+    ) == ((), ())
+
+
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
