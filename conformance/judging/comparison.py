@@ -131,7 +131,7 @@ def different_rows(a: Iterable[str], b: Iterable[str], schemas: Schemas) -> tupl
     only_a, only_b = left - right, right - left
     if only_a and only_b:  # perhaps the same values, written in two ways
         values = [
-            Counter(map(repr, (_value(row, schema) for row in rows.elements())))
+            Counter(_value(row, schema) for row in rows.elements())
             for rows, schema in zip((only_a, only_b), schemas, strict=True)
         ]
         common = values[0] & values[1]
@@ -139,14 +139,21 @@ def different_rows(a: Iterable[str], b: Iterable[str], schemas: Schemas) -> tupl
     return tuple(sorted(only_a.elements())), tuple(sorted(only_b.elements()))
 
 
-def _value(row: str, schema: OutputSchema) -> Hashable:
-    return schema.comparable(tuple(json.loads(row)))
+def _value(row: str, schema: OutputSchema) -> str:
+    return _text(schema.comparable(tuple(json.loads(row))))
+
+
+def _text(value: Hashable) -> str:
+    """Return a value as text, the same for equal maps, so that NaN is NaN and 1 is not true."""
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return f"({', '.join(map(_text, value))})" if isinstance(value, tuple) else repr(value)
 
 
 def _without(rows: Counter[str], common: Counter[str], schema: OutputSchema) -> Counter[str]:
     left, kept = Counter(common), Counter[str]()
     for row in sorted(rows.elements()):
-        value = repr(_value(row, schema))
+        value = _value(row, schema)
         kept[row] += not left[value]
         left[value] -= left[value] > 0
     return kept
