@@ -21,8 +21,6 @@ _WATERMARK = re.compile(
     r"(?P<alias>\s+AS\s+\w+)?",
     re.I | re.S,
 )
-_STREAM_NAME = re.compile(r"(\bFROM\s+|\bJOIN\s+|,\s*)STREAM(?:\s*\(\s*([\w.`]+)\s*\)|\s+([\w.`]+))", re.I)
-_LIVE = re.compile(r"\bLIVE\s*\.\s*(?=[\w`])", re.I)
 _CALL = re.compile(r"(\w+)`?\s*\(")
 _NAME, _CLAUSE = "spark_name", "spark_watermark"
 _SAMPLE = 2_000_000_000
@@ -70,14 +68,35 @@ def query_of_flow(text: str) -> str | None:
 
     ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out.
     """
-    depth, before = 0, ""
-    for token in sqlglot.tokenize(text, read="spark"):
-        word = token.text.upper()
-        if depth == 0 and (word == "SELECT" or (word == "WITH" and before == "AS")):
-            query = _STREAM_NAME.sub(lambda match: match[1] + (match[2] or match[3]), text[token.start :])
-            return _LIVE.sub("", query)
-        depth, before = depth + {"(": 1, ")": -1}.get(word, 0), word
-    return None
+    tokens = sqlglot.tokenize(text, read="spark")
+    # A quoted name and a text are no words of SQL.
+    quoted = (sqlglot.TokenType.STRING, sqlglot.TokenType.IDENTIFIER)
+    words = ["" if token.token_type in quoted else token.text.upper() for token in tokens]
+    depth, begin = 0, None
+    for at, word in enumerate(words):
+        if depth == 0 and (word == "SELECT" or (word == "WITH" and words[at - 1] == "AS")):
+            begin = at
+            break
+        depth += {"(": 1, ")": -1}.get(word, 0)
+    if begin is None:
+        return None
+    left_out = set[int]()
+    for at in range(begin, len(tokens) - 1):
+        if words[at] == "LIVE" and words[at + 1] == ".":
+            left_out |= {at, at + 1}
+        if words[at] == "STREAM" and words[at - 1] in ("FROM", "JOIN", ","):
+            if words[at + 1] == "(":
+                left_out |= {at, at + 1, words.index(")", at)}
+            elif tokens[at + 1].token_type in (sqlglot.TokenType.VAR, sqlglot.TokenType.IDENTIFIER):
+                left_out.add(at)
+    query = ""
+    for at, token in enumerate(tokens[begin:], begin):
+        after = tokens[at + 1].start if at + 1 < len(tokens) else len(text)
+        if at not in left_out:
+            query += text[token.start : after]
+        elif words[at] == ")":
+            query += text[token.end + 1 : after]
+    return query
 
 
 def tables_read(text: str) -> frozenset[str] | None:

@@ -170,3 +170,12 @@ def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> 
     assert "no stream fills it: totals" in flows[0].query.statements[1].text
     with pytest.raises(WrongUsage, match="appends: omit the output mode update"):
         SqlFile.read(str(tmp_path / "job.sql"), "update")
+
+
+def test_what_only_looks_like_a_stream_in_a_flow_stays(tmp_path: Path) -> None:
+    text = (
+        "SELECT a, stream, 'from stream b, LIVE.x' AS c, `from` FROM STREAM(LIVE.readings) WHERE a > 0 -- of stream b"
+    )
+    (tmp_path / "job.sql").write_text(f"CREATE STREAMING TABLE t COMMENT 'as select' AS {text}")
+    (flow,) = SqlFile.read(str(tmp_path / "job.sql"))
+    assert flow.parts[0].text == text.replace("STREAM(LIVE.readings)", "readings").partition(" --")[0]
