@@ -9,12 +9,11 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import sys
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from .glue import NotInATrial
+from .modules import importable, made
 
 _MODULES = ("dlt", "pyspark.pipelines")
 _IMPORTED = re.compile(r"^[ \t]*(?:import\s+(?:dlt|pyspark\.pipelines)\b|from\s+(?:dlt|pyspark\.pipelines)\s+import\b"
@@ -150,23 +149,6 @@ def _check(about: Dict[str, Any]) -> None:
 @contextmanager
 def shim(run: Any) -> Iterator[Flows]:
     """Let the program of a run import both modules; what it defines stands in what this yields."""
-    import pyspark
-
     flows = Flows(run)
-    before = {name: sys.modules.get(name) for name in _MODULES}
-    attribute = vars(pyspark).get("pipelines")
-    for name in _MODULES:
-        module = sys.modules[name] = ModuleType(name)
-        vars(module).update(flows.names())
-    pyspark.pipelines = sys.modules["pyspark.pipelines"]
-    try:
+    with importable(*(made(name, flows.names()) for name in _MODULES)):
         yield flows
-    finally:
-        for name, module_before in before.items():
-            sys.modules.pop(name, None)
-            if module_before is not None:
-                sys.modules[name] = module_before
-        if attribute is None:
-            del pyspark.pipelines
-        else:
-            pyspark.pipelines = attribute

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import sys
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from .modules import importable, made
 
 _TRANSFORMS = (
     "ApplyMapping DropFields DropNullFields FillMissingValues Filter FindIncrementalMatches FindMatches FlatMap Join Map "
@@ -140,11 +140,5 @@ def shim(run: Any) -> Iterator[None]:
         "awsglue.dynamicframe": {"DynamicFrame": _DynamicFrame},
         "awsglue.transforms": {**transforms, "__all__": list(transforms)},
     }
-    for name, names in contents.items():
-        module = sys.modules[name] = ModuleType(name)
-        vars(module).update(names)
-    try:
+    with importable(*(made(name, names) for name, names in contents.items())):
         yield
-    finally:
-        for name in contents:
-            sys.modules.pop(name, None)

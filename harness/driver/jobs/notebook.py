@@ -9,13 +9,13 @@ import linecache
 import os
 import re
 import shutil
-import sys
 import tempfile
-import types
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from .modules import importable, made
 
 _HEADER = re.compile(r"# (.+), line (\d+), (Python|SQL)$")
 _SCHEME = re.compile(r"^\w+:/*")
@@ -250,15 +250,10 @@ class Platform:
 
     def _run(self, name: str, values: Dict[str, str]) -> str:
         # Functions of a module of this name reach Python workers by value.
-        module = types.ModuleType("__main__")
-        names = vars(module)
         widgets = _Widgets(values)
-        names.update(self._names(widgets, values))
-        of_imports = types.ModuleType("pyspark.dbutils")
-        vars(of_imports)["DBUtils"] = lambda *_: names["dbutils"]
-        modules = {"__main__": module, "pyspark.dbutils": of_imports}
-        before = {name: sys.modules.get(name) for name in modules}
-        sys.modules.update(modules)
+        module = made("__main__", self._names(widgets, values))
+        names = vars(module)
+        of_imports = made("pyspark.dbutils", {"DBUtils": lambda *_: names["dbutils"]})
 
         def sql(text: str) -> None:
             given = {**widgets.getAll(), **values}
@@ -270,14 +265,11 @@ class Platform:
             names["_sqldf"] = self.session.sql(text, args=markers) if markers else self.session.sql(text)
 
         try:
-            for cell in map(_Cell.read, self.cells[name]):
-                cell.run(names, self.folder, sql)
+            with importable(module, of_imports):
+                for cell in map(_Cell.read, self.cells[name]):
+                    cell.run(names, self.folder, sql)
         except _Ended as ended:
             return str(ended.value)
-        finally:
-            for changed, earlier in before.items():
-                sys.modules.pop(changed, None)
-                sys.modules.update({changed: earlier} if earlier is not None else {})
         return ""
 
     def _names(self, widgets: _Widgets, values: Dict[str, str]) -> Dict[str, Any]:
