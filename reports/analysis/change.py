@@ -7,8 +7,7 @@ behave differently. Where a behaviour changes from one version to the next, the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from conformance.core.case import Case
@@ -17,7 +16,7 @@ from conformance.core.wording import counted, ticket
 from conformance.judging.comparison import MEANINGS, OF_ROWS, WITHOUT_BEHAVIOUR, BehaviourChange, Meaning, has_behaviour
 from conformance.judging.verdict import Status
 from conformance.suite.conditions import UNKNOWN, Condition
-from reports.analysis.equivalence import answer_of, behaviour_change, same_behaviour
+from reports.analysis.equivalence import behaviour_change, same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug, first_outside
 from reports.results.records import Cell, DocumentedDifference, TargetRecord
@@ -131,59 +130,15 @@ class Changes:
 
 def changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
     """Find the changes from one target of the matrix to another, once."""
-    known = _KNOWN.setdefault(matrix, _Known()).changes
+    known = _KNOWN.setdefault(matrix, {})
     names = before.name, after.name
     if names not in known:
         known[names] = find_changes(matrix, before, after)
     return known[names]
 
 
-class _Answer(NamedTuple):
-    """A cell with a behaviour."""
-
-    cell: Cell
-    number: int
-    """The same for all cells with the same answer to the same text of a case."""
-    is_bug: bool
-    reason: Reason | None
-
-
-@dataclass
-class _Known:
-    """What comparisons of the targets of a matrix ask again and again."""
-
-    changes: dict[tuple[str, str], Changes] = field(default_factory=dict)
-    """The names of two targets → the changes between them."""
-    answers: dict[str, Sequence[_Answer | Status]] = field(default_factory=dict)
-    """The name of a target → its cells, in the order of the cases; of a cell without a behaviour only the status."""
-    numbers: dict[object, int] = field(default_factory=dict)
-    compared: dict[tuple[int, int], BehaviourChange | None] = field(default_factory=dict)
-    """The numbers of two answers → what changes between them."""
-
-    def answers_of(self, matrix: Matrix, target: TargetRecord) -> Sequence[_Answer | Status]:
-        if target.name not in self.answers:
-            self.answers[target.name] = [
-                _Answer(
-                    cell,
-                    self.numbers.setdefault((answer_of(cell), cell.case_digest), len(self.numbers)),
-                    cell.status == "bug",
-                    _reason(cell, target, matrix.bugs.get(cell.case, ())),
-                )
-                if cell is not None and has_behaviour(cell)
-                else matrix.status(case, target.name)
-                for case, cell in zip(matrix.cases, matrix.column(target), strict=True)
-            ]
-        return self.answers[target.name]
-
-    def change(self, a: _Answer, b: _Answer) -> BehaviourChange | None:
-        numbers = a.number, b.number
-        if numbers not in self.compared:
-            is_same = same_behaviour(a.cell, b.cell)
-            self.compared[numbers] = None if is_same else behaviour_change(a.cell, b.cell)
-        return self.compared[numbers]
-
-
-_KNOWN: WeakKeyDictionary[Matrix, _Known] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Matrix, dict[tuple[str, str], Changes]] = WeakKeyDictionary()
+"""Matrix → the names of two targets → the changes between them."""
 
 
 def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> Changes:
@@ -192,20 +147,17 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
     same: dict[str, bool] = {}
     outside: dict[str, bool] = {}
     missing: list[MissingAnswer] = []
-    known = _KNOWN.setdefault(matrix, _Known())
-    answers = (known.answers_of(matrix, target) for target in (before, after))
-    for case, a, b in zip(matrix.cases, *answers, strict=True):
-        if isinstance(a, _Answer) and isinstance(b, _Answer):
-            # Most are the same answer, and nothing else is asked of them.
-            if a.number != b.number and a.cell.case_digest != b.cell.case_digest:
-                missing.append(MissingAnswer(case, before.name, a.cell.status, other_text=True))
-            elif a.number == b.number or (changed := known.change(a, b)) is None:
-                same[case] = a.is_bug and b.is_bug
+    for case, a, b in zip(matrix.cases, matrix.column(before), matrix.column(after), strict=True):
+        if a is not None and b is not None and has_behaviour(a) and has_behaviour(b):
+            if a.case_digest != b.case_digest:
+                missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
+            elif same_behaviour(a, b):
+                same[case] = a.status == b.status == "bug"
             else:
-                different.append(_change(changed, a.cell, b.cell, a.reason, b.reason))
+                different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
             continue
         pair = ((before, a), (after, b))
-        open_ = [(target, status) for target, status in pair if not isinstance(status, _Answer)]
+        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             missing += [
                 MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"
@@ -220,25 +172,17 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
     )
 
 
-def change(a: Cell, before: TargetRecord, b: Cell, after: TargetRecord) -> Change:
-    """Return the change between two cells of a case whose behaviour differs."""
-    return _change(behaviour_change(a, b), a, b, _reason(a, before, ()), _reason(b, after, ()))
-
-
-def _change(changed: BehaviourChange, a: Cell, b: Cell, *reasons: Reason | None) -> Change:
-    distinct: dict[tuple[str, str | None], Reason] = {}
-    for reason in reasons:
-        if reason is not None:
-            distinct.setdefault((reason.text, reason.link), reason)
-    return Change(**vars(changed), case=a.case, before=a, after=b, reasons=tuple(distinct.values()))
-
-
-def _reason(cell: Cell, target: TargetRecord, bugs: Sequence[DocumentedDifference]) -> Reason | None:
-    """Return why a version behaves as it does; ``bugs``: all that the case shows on some version."""
-    entry = cell.differs
-    if entry is None or (text := entry.because or entry.unsupported) is None:
-        return None
-    return Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark, bugs))
+def change(
+    a: Cell, before: TargetRecord, b: Cell, after: TargetRecord, bugs: Sequence[DocumentedDifference] = ()
+) -> Change:
+    """Return the change between two cells of a case whose behaviour differs; ``bugs``: all that the case shows on some version."""
+    reasons: dict[tuple[str, str | None], Reason] = {}
+    for cell, target in ((a, before), (b, after)):
+        entry = cell.differs
+        if entry is not None and (text := entry.because or entry.unsupported) is not None:
+            bug = KnownBug.of(cell, target.spark, bugs)
+            reasons.setdefault((text, entry.link), Reason(target.spark, text, entry.link, bug))
+    return Change(**vars(behaviour_change(a, b)), case=a.case, before=a, after=b, reasons=tuple(reasons.values()))
 
 
 @dataclass(frozen=True)

@@ -38,24 +38,12 @@ def once_for_each_answer(compared: Callable[[Cell, Cell], _Compared]) -> Callabl
         if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
             return compared(a, b)
         known: dict[object, _Compared] = a.file_of_results.compared
-        key = compared, answer_of(a), answer_of(b)
+        key = compared, a.answer, b.answer
         if key not in known:
             known[key] = compared(a, b)
         return known[key]
 
     return once
-
-
-def answer_of(cell: Cell) -> object:
-    """Return a key that cells with the same answer to a case share.
-
-    All cells of a case in a file that have one digest and the same columns are one answer, as both come from what was observed. A cell
-    outside a file shares its answer with no other.
-    """
-    if not isinstance(cell, StoredCell):
-        return id(cell)
-    # A file keeps one tuple for equal columns, whose hash takes long.
-    return cell.file_of_results, cell.case, cell.behaviour, id(cell.columns)
 
 
 @dataclass(frozen=True)

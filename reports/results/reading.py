@@ -16,6 +16,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple, TypeAlias
 
@@ -59,6 +60,8 @@ _Identity: TypeAlias = tuple[int, int, int, int]
 _READ_AGAIN = ("observation", "runs")
 _SHARED = ("case", "expansion", "variant", "family", "case_digest", "target", "behaviour", "differs", "origin")
 """The values that are the same in many cells, which share them."""
+_NUMBERS = count()
+"""Those of the answers of all files."""
 _KEPT = 64
 """The number of whole cells that stay in memory: a page of the report looks several times at those of one case."""
 
@@ -74,6 +77,8 @@ class ResultsFile:
         self._plain: IO[bytes] | None = None
         """A copy of a compressed file, where a line has a place of its own."""
         self._values: dict[Any, Any] = {}
+        self._answers: dict[tuple[str, str | None, int], int] = {}
+        """A case, the digest of what was observed and the place of the columns in memory → the number of the answer."""
         self.compared: dict[Any, Any] = {}
         """What comparisons of its cells have found, for those who compare them again."""
         try:
@@ -95,7 +100,8 @@ class ResultsFile:
                 values[name] = self._values.setdefault(value, value)
         # One name for all: with one more, the dict of a cell would take twice the memory.
         columns = self._values.setdefault(columns, columns)
-        values["_place"] = self, line.offset, len(line.content), line.number, columns
+        answer = self._answers.setdefault((cell.case, cell.behaviour, id(columns)), next(_NUMBERS))
+        values["_place"] = self, line.offset, len(line.content), line.number, columns, answer
         # Nobody asks which fields a record names, and the sets take more memory than the values.
         cell.model_fields_set.clear()
 
@@ -137,8 +143,8 @@ class ResultsFile:
 class _Stored:
     """What makes a cell one whose observations stay in its file: apart from it, as pydantic keeps private fields elsewhere."""
 
-    _place: tuple[ResultsFile, int, int, int, AllColumns]
-    """The file, the position of its line there, the length and the number of the line, and the output columns."""
+    _place: tuple[ResultsFile, int, int, int, AllColumns, int]
+    """The file, the position of its line there, the length and the number of the line, the output columns, the number of the answer."""
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
@@ -153,6 +159,14 @@ class _Stored:
     def line(self) -> int:
         """Its line in the file, from 1."""
         return self._place[3]
+
+    @property
+    def answer(self) -> int:
+        """A number that only cells of the same file with the same answer to the same case share.
+
+        Those with one digest and the same columns have one answer, as both come from what was observed.
+        """
+        return self._place[5]
 
     def whole(self) -> Any:
         if "_place" not in vars(self):
