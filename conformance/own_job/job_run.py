@@ -492,7 +492,11 @@ def check_function(function: str, streams: Sequence[str], folders: Iterable[Path
     except (SyntaxError, ValueError):
         return ()
     if name not in defined:
-        if text and re.search(rf"\b{name}\b|__getattr__|import \*|globals|exec", text) is None:
+        if (
+            text
+            and re.search(rf"\b{name}\b|__getattr__|__dict__|import \*|globals|locals|vars|setattr|exec|eval", text)
+            is None
+        ):
             raise WrongUsage(f"{files[0]}: {unknown('function', name, defined)}")
         return ()
     given = defined[name].args
