@@ -120,7 +120,7 @@ def resume(
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
     # A program of Python and SQL may need a jar, too.
     of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
-    # Beside --main, it is no argument.
+    # Beside --main, the value of --call is no argument of the class: both name a job, which is refused.
     program, method = (None, call) if of_jar or job_settings.main is not None else (call, None)
     named = job_settings.named(program, method, arguments, WHICH)
     sample_options = job_options.SampleOptions(sample, schema=schema, rows=rows, missing=missing)

@@ -117,8 +117,8 @@ class NamedJob:
         if self.kind == "a file of SQL":
             queries, samples = SqlFile.read(self.text, self.output_mode), files.all()
             by_query = [sql.read_by_it(samples) if sql.flow else samples for sql in queries]
-            read = {sample for own in by_query for sample in own}
-            if unread := [sample.stream for sample in samples if sample not in read]:
+            read = {sample.stream for own in by_query for sample in own}
+            if unread := [sample.stream for sample in samples if sample.stream not in read]:
                 raise WrongUsage(f"{self.text} does not read {unread[0]}")
             for sql, own in zip(queries, by_query, strict=True):
                 sql.check_streams([sample.stream for sample in own])

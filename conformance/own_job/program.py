@@ -154,7 +154,7 @@ class Survey:
     def made(self, target: Target) -> ProgramSeen:
         """What the program does on a version.
 
-        Raises WrongUsage: it fails, starts no query, or does not end; HarnessError: there is no answer, or no engine.
+        Raises WrongUsage: the program fails, starts no query, or does not end; HarnessError: no engine starts or answers.
         """
         program, seen = self.program, self.ask(target)
         if seen.error is not None:

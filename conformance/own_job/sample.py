@@ -40,7 +40,10 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
 
 
 Watched: TypeAlias = Callable[[BinaryIO], BinaryIO]
-_UNWATCHED: Watched = lambda file: file  # noqa: E731
+
+
+def _unwatched(file: BinaryIO) -> BinaryIO:
+    return file
 
 
 class UnusableSample(WrongUsage):
@@ -90,7 +93,7 @@ def read_sample(
     ddl: str | None = None,
     most: int = 200,
     zone: str | None = None,
-    watched: Watched = _UNWATCHED,
+    watched: Watched = _unwatched,
     arrival: ArrivalOrder = "file",
     missing: WithoutColumn = "refuse",
     records: bool = False,
@@ -164,7 +167,7 @@ def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
 
 @contextmanager
 def _records(
-    path: Path, schema: Schema | None, watched: Watched = _UNWATCHED, *, as_text: bool = False
+    path: Path, schema: Schema | None, watched: Watched = _unwatched, *, as_text: bool = False
 ) -> Iterator[Iterator[tuple[int, SampleRecord]]]:
     """Each row with its line; values of CSV are text without a schema. ``as_text``: the text of a row is its column ``value``."""
     columns = {field.name: field.type for field in schema.fields} if schema is not None else {}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import cast, get_args
+from typing import get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
@@ -110,9 +110,9 @@ def model_agreement(
         (
             case,
             [
-                (target, cell)
+                (target, version, cell)
                 for target in targets
-                if target.version is not None
+                if (version := target.version) is not None
                 if (cell := cells.get((id, target.name))) is not None and has_behaviour(cell)
             ],
         )
@@ -129,16 +129,16 @@ def model_agreement(
 
 
 def _answers(
-    asked: Iterable[tuple[Case, Iterable[tuple[TargetRecord, Cell]]]], *, shown: frozenset[CellKey]
+    asked: Iterable[tuple[Case, Iterable[tuple[TargetRecord, SparkVersion, Cell]]]], *, shown: frozenset[CellKey]
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
     answers: list[tuple[ThreeAnswers, ModelPrediction | None]] = []
     for case, cells in asked:
         predictions, instants = CasePredictions(case), not reads_the_clock(case)
         digests: dict[int, str] = {}
-        for target, cell in cells:
+        for target, version, cell in cells:
             engine = cell.status in AS_THE_CASE_SAYS
             try:
-                prediction = predictions.on(cast(SparkVersion, target.version))
+                prediction = predictions.on(version)
             except Unpredictable:
                 answers.append((ThreeAnswers(cell.case, target, engine, None), None))
                 continue

@@ -107,8 +107,9 @@ def _range(text: str) -> VersionRange:
 
 def _has_rows_without_columns(cell: Cell) -> bool:
     seen = cell.observation
-    steps = () if seen is None else seen.steps
-    return any(not seen.columns_of(step) and any(batch.rows for batch in step.batches) for step in steps if seen)
+    return seen is not None and any(
+        not seen.columns_of(step) and any(batch.rows for batch in step.batches) for step in seen.steps
+    )
 
 
 def _may_be_without(cell: Cell, targets: Mapping[str, TargetRecord], condensed: bool) -> bool:

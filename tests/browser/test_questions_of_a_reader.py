@@ -281,6 +281,7 @@ def test_the_search_works_in_one_file(reader):
     page.get_by_text("found, the best first").wait_for()
     page.get_by_role("searchbox", name="Search the whole report").fill("xqzvkj")
     page.get_by_text("Nothing is found").wait_for()
+    assert found.is_hidden()
 
 
 def test_all_bugs_are_read_without_scrolling_sideways(published_reader):

@@ -120,7 +120,7 @@ OF_PROGRAM: Mapping[str, tuple[str, str]] = {
         "",
         'a.select("who")._jdf.writeStream().format("console").option("checkpointLocation", "/more").start()',
     ),
-    "error that nobody hears": (
+    "swallowed exception": (
         "",
         'try:\n        a.groupBy("who").count().writeStream.start("/x")\n    except Exception:\n        pass',
     ),

@@ -1,7 +1,7 @@
 """Results files that say what no engine said, and whether any command calls them green, the same or without change.
 
-A try takes published answers of two versions that are the same and as their cases say, and falsifies them in one way. What a
-falsification must keep from being green is written beside it; nothing here compares two answers as the program does.
+A try takes published answers of two versions that are the same and as their cases say, and falsifies them in one way. Beside each
+falsification stands which commands must not call the result green; this module compares no answers itself.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def behaviour(lines: Lines, draw: Draw) -> str:
     return changed.__name__
 
 
-# Statuses: a version did not do what a case says, or nobody knows.
+# Statuses: a version violates its case, or has no answer.
 
 
 def status(lines: Lines, draw: Draw) -> str:

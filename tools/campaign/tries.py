@@ -17,7 +17,7 @@ from conformance.cli.main import main
 
 ALL = "all"
 DEFECT = "a defect of this program"
-"""What the program says of an error that nobody foresaw."""
+"""How a command reports an unexpected exception."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def carried_out(file: Path, wanted: Iterable[int], attempt: Callable[[int], Iter
     before = read(file)
     yield from before
     done = {one.number for one in before}
-    if file.exists():  # a last line that was cut off is no beginning of the next one
+    if file.exists():  # removes an incomplete last line, to which the next try would be appended
         whole = file.read_bytes()
         os.truncate(file, whole.rfind(b"\n") + 1)
     with file.open("a", encoding="utf-8") as lines:
@@ -83,7 +83,7 @@ def carried_out(file: Path, wanted: Iterable[int], attempt: Callable[[int], Iter
 
 
 def read(file: Path) -> list[Try]:
-    """Read the tries that have ended; a last line that was cut off was not one."""
+    """Read the tries that have ended; an incomplete last line counts as no try."""
     lines = file.read_text(encoding="utf-8").split("\n")[:-1] if file.exists() else []
     return [Try(**json.loads(line)) for line in lines]
 

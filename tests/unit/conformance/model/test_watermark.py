@@ -1,4 +1,4 @@
-"""What a micro-batch tells of its event times."""
+"""The event times that a micro-batch reports."""
 
 import pytest
 
