@@ -59,9 +59,16 @@ CLAUSES = ListOf(
             "says": Key(Text("a part of the sentence"), "the part of the sentence", required=True),
             "case": Key(Text("the id of a case"), "the case that shows it", required=True),
             "step": Key(Converted(Text("the number of a step", "^[1-9][0-9]{0,3}$"), int), "its step", required=True),
-            "shows": Key(Choice("key of `expect`", tuple(EXPECT_KEYS)), "what would not be met", required=True),
+            "shows": Key(
+                Choice("key of `expect`", (*EXPECT_KEYS, "checkpoint")), "what would not be met", required=True
+            ),
+            "from": Key(
+                RANGE, "With `shows: checkpoint`: the versions that ran the steps before; all older ones if absent."
+            ),
             "versions": Key(RANGE, "The versions that it is about; all if absent."),
-            "differs": Key(RANGE, "The versions of which it says what `differs` of the case does; none if absent."),
+            "differs": Key(
+                RANGE, "The versions of which it says what `differs` or `upgrades` of the case does; none if absent."
+            ),
         },
     ),
     "a list of clauses",

@@ -40,18 +40,25 @@ class Clause:
     """Of the case."""
     step: int
     shows: str
-    """The key of ``expect`` that would not be met: ``watermark``."""
+    """The key of ``expect`` that would not be met: ``watermark``; ``checkpoint`` if another version ran the steps before."""
     versions: VersionRange
     """The versions that it is about."""
     differs: VersionRange | None = None
-    """The versions of which it says what an entry of ``differs`` documents, such as a known bug; None for none."""
+    """The versions of which it says what an entry of ``differs`` or ``upgrades`` documents, such as a known bug; None for none."""
+    origin: VersionRange | None = None
+    """The versions that wrote the checkpoint; None for all older ones."""
 
     @classmethod
     def all_of(cls, report: Report, entry: Mapping[str, Any]) -> tuple[Clause, ...]:
         """Return the clauses of an entry of ``behaviours.yaml`` or ``questions.yaml``; none is about more versions than the entry."""
         within = VersionRange.parse(str(entry.get("versions", "all")).replace("all", ">=0"))
         return tuple(
-            cls(title=report.title(each["case"]), **each | {"versions": within & each.get("versions", within)})
+            cls(
+                title=report.title(each["case"]),
+                versions=within & each.get("versions", within),
+                origin=each.get("from"),
+                **{key: value for key, value in each.items() if key not in ("from", "versions")},
+            )
             for each in CLAUSES.value(entry.get("clauses", ()))
         )
 
@@ -60,6 +67,8 @@ class Clause:
         case, cell, version = report.cases.get(self.case), report.matrix.cell(self.case, target), target.version
         if version is None or version not in self.versions:
             return "outside", None
+        if self.shows == "checkpoint":
+            return self._resumed_on(report, target, version)
         if case is None or cell is None or cell.status in {*NO_RESULT, "not-applicable"}:
             return "untested", None
         findings = [*chain(cell.findings, *(run.findings for run in cell.runs))]
@@ -77,10 +86,30 @@ class Clause:
         if step is None or not self._compared(step, version):
             return "untested", entry if step is None else None
         same = written is not None and self._value(step) == self._value(written)
-        reason = None if same else entry
+        return self._judged(None if same else entry, version, same=same)
+
+    def _judged(self, reason: DocumentedDifference | None, version: SparkVersion, *, same: bool) -> _Shown:
+        """Return what it is worth if the version does the same as the others, or what the reason documents."""
         if same == (self.differs is None or version not in self.differs):
             return "holds", reason
         return "bug" if reason is not None and reason.bug else "differs", reason
+
+    def _resumed_on(self, report: Report, target: TargetRecord, version: SparkVersion) -> _Shown:
+        """Return what the checkpoints show that other versions left before its step and the target resumed."""
+        versions = {origin.name: origin.version for origin in report.versions if origin.version is not None}
+        wrote = {
+            name for name, own in versions.items() if (own < version if self.origin is None else own in self.origin)
+        }
+        tried = [
+            cell
+            for cell in report.upgrades_of_cases.get(self.case, ())
+            if (cell.cut, cell.target) == (self.step, target.name) and cell.origin in wrote
+            if cell.status not in {*NO_RESULT, "not-applicable"}
+        ]
+        if any(cell.status in DOES_NOT_CONFORM for cell in tried):
+            return "violates", None
+        shown = [self._judged(cell.differs, version, same=cell.status == "conforms") for cell in tried]
+        return min(shown, key=lambda one: [*STANDINGS].index(one[0]), default=("untested", None))
 
     def _is_about(self, finding: Finding) -> bool:
         """Return whether the finding is about its step, or about an entry, which says of no step that it is right."""

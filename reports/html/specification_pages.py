@@ -188,8 +188,8 @@ def clause_lines(report: Report, clauses: Iterable[Clause], whole: Evidence, add
     for clause in clauses:
         evidence = Evidence.of(report, [clause])
         versions = f" ({evidence.summary})" if evidence.spans != whole.spans else ""
-        step = f"{code(clause.shows)} of step {clause.step} of {link(clause.title, address(clause.case))}"
-        yield f"- “{text(clause.says)}”: {step}{versions}"
+        shown = "a checkpoint handed over before" if clause.shows == "checkpoint" else f"{code(clause.shows)} of"
+        yield f"- “{text(clause.says)}”: {shown} step {clause.step} of {link(clause.title, address(clause.case))}{versions}"
 
 
 def _variation(variation: Variation) -> str:

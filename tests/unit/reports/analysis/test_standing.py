@@ -228,6 +228,34 @@ def test_a_case_that_changed_since_it_ran_or_is_unknown_shows_nothing():
     assert found.summary == "○ not tried: 3.3 – 4.0"
 
 
+CHECKPOINTS = [
+    *(a.handoff_cell("f/a", "resumed", f"spark-{origin}", "spark-3.5.9") for origin in ("3.3.4", "4.0.5")),
+    a.handoff_cell("f/a", "refused", "spark-3.5.9", "spark-4.0.5"),
+    a.handoff_cell("f/a", "resumed", "spark-3.4.4", "spark-4.0.5"),
+    a.handoff_cell("f/a", "refused", "spark-3.5.9", "spark-4.0.5", cut=3),
+    a.handoff_cell("f/a", "not-run", "spark-3.3.4", "spark-3.5.8"),
+    a.handoff_cell("f/a", "violates", "spark-3.5.9", "spark-3.3.4"),
+]
+
+
+@pytest.mark.parametrize(
+    ("keys", "standings"),
+    [
+        # What newer versions wrote is no upgrade; what was not run is not tried.
+        ({}, ["untested", "untested", "untested", "holds", "differs"]),
+        ({"from": "==3.5.*"}, ["violates", "untested", "untested", "untested", "differs"]),
+        ({"from": "==3.4.*"}, ["untested", "untested", "untested", "untested", "holds"]),
+        ({"from": "==3.5.*", "differs": ">=4.0", "versions": ">=4.0"}, ["outside"] * 4 + ["holds"]),
+        ({"from": "==3.4.*", "differs": ">=4.0", "versions": ">=4.0"}, ["outside"] * 4 + ["differs"]),
+    ],
+)
+def test_a_clause_about_checkpoints_is_judged_by_those_that_were_handed_over(keys, standings):
+    of = report({"f/a": {}})
+    vars(of)["upgrades_of_cases"] = {"f/a": CHECKPOINTS}
+    (about,) = Clause.all_of(of, {"clauses": [clause(shows="checkpoint", **keys)]})
+    assert [about.on(of, target)[0] for target in of.versions] == standings
+
+
 def test_a_range_with_a_gap():
     targets = report({"f/a": {}}).targets
     assert span([targets[0], *targets[2:]], targets) == "3.3, 3.5 – 4.0"
