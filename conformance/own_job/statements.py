@@ -20,8 +20,9 @@ NOT_FIXED = "the sample does not fix this; it did the same in two runs, which pr
 
 def summary(verdict: JobVerdict) -> str:
     """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
+    less = f", less state on {verdict.after.title}" if verdict.change is not None else ""
     rows = {
-        "same": "same digests of rows" if verdict.digests else "same rows",
+        "same": f"same {'digests of ' if verdict.digests else ''}rows{less}",
         "differs": verdict.change.what if verdict.change is not None else "",
         "fails": "the job fails",
         "unknown": "no answer",
@@ -114,14 +115,16 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         late = ", late rows" if any(batch.dropped for batch in batches) else ""
         count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
         rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
-        yield Statement("conforms", "●", f"{rows}, watermarks{late} and state in {count}")
+        compared = f"watermarks{late} and state" if verdict.change is None else f"and watermarks{late}"
+        yield Statement("conforms", "●", f"{rows}{', ' if verdict.change is None else ' '}{compared} in {count}")
     if verdict.change is not None:
-        meaning = MEANINGS[verdict.change.meaning]
-        details = [
-            f"first difference: {verdict.change.where}",
-            *([f"caused by {verdict.ansi}"] if verdict.ansi else []),
-        ]
-        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", tuple(details))
+        meaning, where = MEANINGS[verdict.change.meaning], f"first difference: {verdict.change.where}"
+        if verdict.answer == "same":
+            text = f"{verdict.after.title} keeps fewer rows in state, which changes no result of this sample"
+            yield Statement("differs", meaning.glyph, text, (where,))
+            return
+        details = (where, *([f"caused by {verdict.ansi}"] if verdict.ansi else []))
+        yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", details)
 
 
 def _handoff(group: Handoffs, job: JobVerdict) -> Statement:

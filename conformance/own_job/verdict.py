@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import zip_longest
+from operator import ge
 from typing import Literal, TypeAlias
 
 from conformance.checkpoints.state_difference import right_rows_prove
@@ -38,7 +39,7 @@ from reports.results.checkpoint_status import combined, exit_code, severity
 from reports.results.records import TargetRecord
 
 JobAnswer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
-"""In turn: both versions do the same; not the same; the job itself fails; no answer."""
+"""In turn: both versions do the same, or the later one only keeps less state; not the same; the job itself fails; no answer."""
 _EXIT_CODES: Mapping[JobAnswer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
 
 
@@ -201,7 +202,8 @@ def judge_job(run: JobRun) -> JobVerdict:
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
     change = _change(*wholes, digests=digests)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
-    answer = _answer(wholes, emitted=emitted, complete=complete, different=change is not None)
+    different = change is not None and not _only_keeps_less(seen, other)
+    answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
         handoffs = _handoffs(run, before, other)
@@ -254,6 +256,14 @@ def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | Non
         return None
     change = behaviour_change(a, b, where)
     return replace(change, what="other rows, by their digest") if digests and where.what == "rows" else change
+
+
+def _only_keeps_less(before: Observation | None, after: Observation | None) -> bool:
+    """Return whether all that differs is that the later version has fewer rows in the state of some operator, and more in none."""
+    if before is None or after is None or any(place.what != "state" for place in divergences(before, after)):
+        return False
+    states = [(one.state, other.state) for one, other in zip(before.batches, after.batches, strict=True)]
+    return all(len(earlier) == len(kept) and all(map(ge, earlier, kept)) for earlier, kept in states)
 
 
 _CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})

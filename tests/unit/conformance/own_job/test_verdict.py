@@ -391,6 +391,25 @@ def test_other_types_of_columns_are_a_difference() -> None:
     assert "same rows; other columns" in summary(found)
 
 
+@pytest.mark.parametrize(
+    ("state", "watermark", "code"),
+    [((0,), 0, 0), ((1,), 0, 0), ((2,), 0, 1), ((0,), 1, 1), ((0, 0), 0, 1)],
+)
+def test_less_state_with_the_same_rows_is_no_reason_to_block(state: tuple[int, ...], watermark: int, code: int) -> None:
+    """A semi join forgets matched rows from 4.2 on (SPARK-55973): no row of a result changes. More state is another matter."""
+    rows = window("12:10", "12:20", 2)
+    other = observed(ROWS.steps[0], step(2, batch(1, rows, state=state, watermark=watermark), watermark=watermark))
+    found = judge_job(ran(ROWS, other, ROWS, ROWS))
+    assert found.exit_code == code
+    assert (found.answer == "same") is (code == 0)
+    if state == (0,) and code == 0:
+        assert summary(found).startswith("3.5.9 → 4.3.0: same rows, less state on 4.3.0")
+        same, less = [*statements(found)][:2]
+        assert (same.text, less.kind) == ("same rows and watermarks in 2 micro-batches", "differs")
+        assert less.text == "4.3.0 keeps fewer rows in state, which changes no result of this sample"
+        assert less.details == ("first difference: step 2, micro-batch 1: state [1] | [0]",)
+
+
 def test_a_job_whose_code_fails_has_no_checkpoints() -> None:
     mistake = OwnCodeError(raised="TypeError('x')", at="jobs.py:3", during="while building the query", traceback="")
     failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=("TypeError",), message="x", own_code=mistake)))
