@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
-from conformance.cli.console import command_line, errors_console, print_answer
+from conformance.cli.console import command_line, errors_console, print_answer, seen_from_here
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
@@ -212,7 +212,11 @@ def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     titled = f"{answer.query.title}: {line}"
     write_verdict(page, titled, [*map(job_options.described, answer.samples)], statements)
     yield from job_options.statement_lines(statements)
-    case = f"The case is in {verdict.case.path}" if not verdict.digests else "No case is kept of so many rows"
+    case = (
+        f"The case is in {seen_from_here(verdict.case.path)}"
+        if not verdict.digests
+        else "No case is kept of so many rows"
+    )
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
     yield Text()
     glyph = _GLYPHS[answer.conclusion.answer]

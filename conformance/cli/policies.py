@@ -38,7 +38,7 @@ def policies(
     if checked:
         _check(paths, as_json=as_json)
     elif not paths:
-        print_tables([tables.policies_table()], record_of_policies(), as_json=as_json)
+        print_answer(tables.policies_lines(), record_of_policies(), as_json=as_json)
     elif len(paths) > 1:
         raise typer.BadParameter("pass one case, or add --check", param_hint="CASE")
     else:

@@ -227,11 +227,11 @@ def _windows(replayed: Replay) -> str:
     return "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def policies_table() -> Table:
-    table = _table(("policy", "its engine, what its watermark is, its parameters"))
+def policies_lines() -> Iterator[Text]:
+    """Yield each policy: its engine, what its watermark is, its parameters."""
     for name, policy in POLICIES.items():
-        table.add_row(name, f"{policy.engine}: {policy.meaning} {', '.join(policy.parameters)}")
-    return table
+        what = f" ({policy.engine}): {policy.meaning} Parameters: {', '.join(policy.parameters)}"
+        yield Text.assemble((name, "bold"), what)
 
 
 def _table(columns: Iterable[str], title: str | None = None) -> Table:

@@ -1,49 +1,83 @@
-"""Each command writes for the width that it has: no line is longer, and no word is left out."""
+"""Each command writes for the width that it has: no line is longer, and no word is left out. Files in ``golden`` show the answers."""
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from typer.testing import CliRunner
 
+from conformance.cli import check, explain
 from conformance.cli.console import SafeConsole, print_answer
 from conformance.cli.job_options import statement_lines
+from conformance.cli.main import app
+from conformance.own_job.job_run import own_function
 from conformance.own_job.resumption import statements
+from conformance.own_job.trial import Trial
+from conformance.runner.resources import EngineUse
 from conformance.suite.discovery import shipped
+from harness.scheduling.kept_engines import KeptEngines
 from reports.results.crash import CrashRecords
-from reports.results.published import upgrade_files
 from reports.results.reading import Results
 from reports.terminal.crashes import show as show_crashes
 from reports.terminal.upgrades import show as show_upgrades
 from tests.support.checkpoints import written_by
 from tests.support.commands import answer_of
+from tests.support.goldens import compare_with_golden
+from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 from tests.support.runs import cell
+from tests.unit.conformance.cli.test_run import Here
+from tests.unit.conformance.own_job.test_explained_job import DATA, explained
+from tests.unit.conformance.own_job.test_job_run import sample_in
 from tests.unit.conformance.own_job.test_resumption import RAN, failed, resumption
+from tests.unit.conformance.own_job.test_trial import Listener, Published
+from tests.unit.conformance.runner.test_upgrade import REFUSED, case_with, handed_over, results_of
 from tests.unit.reports.analysis.test_difference import SPARK, write
 from tests.unit.reports.results.test_crash import HEADER, record
 
 WIDTHS = (60, 80, 100, 160)
-SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
+MOST_ROWS = 24
+"""Of an answer on a terminal of 100 columns, unless it is as long as what it describes."""
+TESTS = Path(__file__).parents[3]
+SAMPLE = TESTS / "browser" / "sample"
+GOLDEN = Path(__file__).parent / "golden"
 LATE = "late-drops/window-still-open"
-FLOWING = [
-    "checkpoint inspect outer_join-rocksdb --to 4.1",
-    f"explain {LATE}",
-    "explain late-drops/late-by-the-watermark-of-the-batch-before --from 2.4.8 --to 3.5.9",
-    "eviction a>b --left a\\ 1\\ hour --right b\\ 1\\ day",
-    "maintain diff a b",
-]
+FLOWING = {
+    "inspect": "checkpoint inspect outer_join-rocksdb --to 4.1",
+    "explain-case": f"explain {LATE}",
+    "explain-two-versions": "explain late-drops/late-by-the-watermark-of-the-batch-before --from 2.4.8 --to 3.5.9",
+    "eviction": "eviction a>b --left a\\ 1\\ hour --right b\\ 1\\ day",
+    "policies": "maintain policies",
+    "diff": "maintain diff a b",
+}
 """Of these every word is there at each width; those below have tables, or say more where there is room."""
-TABLES = [
+TABLES = {
+    "explain-progress": "explain --progress idle-source.jsonl",
+    "targets": "targets",
+    "gate": "gate results.jsonl --from 3.3.4 --to 4.3.0 --cases cases",
+    "policies-of-a-case": f"maintain policies {LATE}",
+    "explain-policies": f"explain {LATE} --policy all",
+    "run-policies": "run policies --spark model",
+    "combine": "maintain combine results.jsonl",
+}
+LONG = {
+    "inspect",
+    "explain-case",
+    "explain-two-versions",
+    "explain-policies",
     "targets",
-    "gate --from 3.5.9 --to 4.3.0",
-    "maintain policies",
-    f"maintain policies {LATE}",
-    f"explain {LATE} --policy all",
-    "run policies --spark model",
-    "maintain combine results.jsonl",
-]
+    "policies",
+    "run-policies",
+    "combine",
+}
+"""As long as what they describe: a checkpoint, a trace, a list, a matrix."""
+CHANGING = {"targets"}
+"""Depends on the machine."""
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +85,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("widths")
     written_by("3.5.9", "outer_join-rocksdb", made)
     shutil.copy(SAMPLE / "results.jsonl", made)
+    shutil.copy(TESTS / "unit/conformance/query_progress/data/4.3.0/idle-source.jsonl", made)
+    shutil.copytree(SAMPLE / "cases", made / "cases")
     shutil.copytree(shipped() / "policies", made / "policies")
     for name, status in (("a", "conforms"), ("b", "violates")):
         write(made / name, [cell("late/a", SPARK), cell("late/b", SPARK, status)])
     return made
 
 
-def outputs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, printed) -> list[str]:
+def outputs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, printed: Callable[[], str | None], name: str
+) -> list[str]:
     """What is printed on terminals of these widths, and into a file."""
-    written = []
+    written = {}
     for width in (*WIDTHS, None):
         if width is None:
             monkeypatch.delenv("COLUMNS")
@@ -69,33 +107,74 @@ def outputs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
         assert out.strip()
         assert [line for line in out.splitlines() if cell_len(line.rstrip()) > (width or 100)] == []
         assert "\x1b" not in out
-        written.append(out)
-    return written
+        assert width != 100 or name in LONG or len(out.splitlines()) <= MOST_ROWS
+        written[f"{width} columns"] = out
+    # A file gets the width of 100 columns.
+    piped = written.pop("None columns")
+    assert name in CHANGING or piped == written["100 columns"]
+    if name not in CHANGING:
+        shown = {at: re.sub(r"\d+ \w+ ago", "some time ago", out) for at, out in written.items()}
+        compare_with_golden(GOLDEN / f"{name}.txt", shown)
+    return [*written.values()]
 
 
-@pytest.mark.parametrize("command", [*FLOWING, *TABLES])
-def test_a_command_writes_for_the_width_that_it_has(command, folder, capsys, monkeypatch) -> None:
+@pytest.mark.parametrize("name", [*FLOWING, *TABLES])
+def test_a_command_writes_for_the_width_that_it_has(name, folder, capsys, monkeypatch) -> None:
     monkeypatch.chdir(folder)
+    command = {**FLOWING, **TABLES}[name]
     words = [word.replace("\0", " ") for word in command.replace("\\ ", "\0").split()]
-    written = outputs(capsys, monkeypatch, lambda: answer_of(capsys, *words)[1])
-    assert len({"".join(out.split()) for out in written}) == 1 or command in TABLES
+    written = outputs(capsys, monkeypatch, lambda: answer_of(capsys, *words)[1], name)
+    assert len({"".join(out.split()) for out in written}) == 1 or name in TABLES
 
 
-def of_a_job() -> None:
-    """As `check` and `checkpoint resume` print theirs."""
+def of_a_checkpoint(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As `checkpoint resume` prints: one checkpoint that goes on, and one that is refused."""
     refused = resumption(failed(1, "A_" + "LONG_" * 20 + "NAME"))
-    print_answer(statement_lines([*statements(resumption(RAN)), *statements(refused)]), {}, as_json=False)
+    said = [*statements(resumption(RAN)), *statements(refused)]
+    return lambda: print_answer(statement_lines(said), {}, as_json=False)
 
 
-def of_upgrades() -> None:
-    show_upgrades(Results.read(upgrade_files()["3.5"], condensed=True), SafeConsole())
+def of_a_job(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As `check` prints, of two engines of which the later keeps late rows."""
+    with closing(KeptEngines(TwoVersions(folder, {NEW.name: "keeps-late-rows"}))) as kept:
+        trial = Trial(OLD, NEW, EngineUse(kept=kept), 3, True, True, "files", lambda _: Published(), Listener())
+        answer = trial.answer(own_function("jobs:build"), [sample_in(folder)], Path("check"), "conformance check")
+    return lambda: print_answer(check._lines(answer, alone=True), {}, as_json=False)
 
 
-def of_crashes() -> None:
+def of_the_rows_of_a_job(_: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As `explain` prints, of what Spark 4.3.0 answered."""
+    _, answer = explained(DATA / "future-row-4.3.0.json", monkeypatch)
+    return lambda: explain._print_shortened(answer.lines, {}, as_json=False)
+
+
+def of_a_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    Here(folder, monkeypatch)
+    return lambda: CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", "--fresh"]).stdout
+
+
+def of_upgrades(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
+    seen, _ = handed_over(folder, case_with(folder, REFUSED), new="refuses-to-resume", each=False)
+    results = Results.read(results_of(folder, seen))
+    return lambda: show_upgrades(results, SafeConsole())
+
+
+def of_crashes(_: Path, __: pytest.MonkeyPatch) -> Callable[[], None]:
     records = (record(), record("unclear", "EOFException", "Stream ended prematurely " * 5, fault="torn"))
-    show_crashes(CrashRecords(HEADER, records), SafeConsole())
+    return lambda: show_crashes(CrashRecords(HEADER, records), SafeConsole())
 
 
-@pytest.mark.parametrize("printed", [of_a_job, of_upgrades, of_crashes])
-def test_an_answer_of_engines_has_it_too(printed, capsys, monkeypatch) -> None:
-    outputs(capsys, monkeypatch, printed)
+ENGINES = {
+    "resume": of_a_checkpoint,
+    "check": of_a_job,
+    "explain-job": of_the_rows_of_a_job,
+    "run": of_a_run,
+    "upgrade": of_upgrades,
+    "crash": of_crashes,
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_answer_of_engines_has_it_too(name, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outputs(capsys, monkeypatch, ENGINES[name](tmp_path, monkeypatch), name)
