@@ -348,7 +348,7 @@ class TopicArrivals(RecordArrivals):
         declared, start = self._declared[stream], self._start(stream)
         records = (
             reader.format("kafka")
-            .option("kafka.bootstrap.servers", self._broker.servers)
+            .options(**{"kafka." + key: value for key, value in self._broker.access.items()})
             .option("subscribe", self._topics[stream])
             .options(**{**_CONNECTOR, **(declared.options or {}), "startingOffsets": start})
             .load()

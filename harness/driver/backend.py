@@ -61,7 +61,7 @@ class Backend(Protocol):
     def end_session(self, session: Any) -> None: ...
 
     def arrivals(self, folder: str, streams: Dict[str, StreamRequest], kafka: Optional[str]) -> Arrivals:
-        """Delivers rows. ``folder``: holds the directories of the streams; ``kafka``: ``host:port`` of the broker of their topics."""
+        """Delivers rows. ``folder``: holds the directories of the streams; ``kafka``: the broker of their topics, as for `Broker`."""
 
     def capture(self, emitted: Optional[OnEmitted], folder: str, real_time: bool) -> Capture:
         """Collects what a query emits. ``folder``: the case's directory; ``real_time``: whether its trigger is ``realTime``."""

@@ -121,12 +121,12 @@ class Classic:
             return MixedArrivals(files, TableArrivals(folder, tables, self.files, self.spark))
         return MixedArrivals(files, MemoryArrivals(self.spark, in_memory)) if in_memory else files
 
-    def _kafka(self, servers: Optional[str]) -> Broker:
-        if servers is None:
+    def _kafka(self, address: Optional[str]) -> Broker:
+        if address is None:
             raise DriverFailure("the request names topics and no broker", FailureReason.KAFKA_FAILED)
         with self._connecting:
-            if self._broker is None or self._broker.servers != servers:
-                self._broker = Broker(self.spark, servers)
+            if self._broker is None or self._broker.address != address:
+                self._broker = Broker(self.spark, address)
             return self._broker
 
     def capture(self, emitted: Optional[OnEmitted], folder: str, real_time: bool) -> Capture:

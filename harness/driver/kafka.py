@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from .errors import DriverFailure, FailureReason, root_cause
 
@@ -21,10 +21,16 @@ class TopicRecord(NamedTuple):
 
 
 class Broker:
-    """``servers``: ``host:port``, or several with commas; threads share it. Raises ``DriverFailure`` without a connector or an address."""
+    """``address``: ``host:port``, or several with commas, and before them the secret of the broker of a run, with ``@``.
 
-    def __init__(self, spark: Any, servers: str) -> None:
-        self.servers = servers
+    Threads share it. Raises ``DriverFailure`` without a connector or an address.
+    """
+
+    def __init__(self, spark: Any, address: str) -> None:
+        self.address = address
+        secret, _, servers = address.rpartition("@")
+        self.access = {"bootstrap.servers": servers, **(_login(secret) if secret else {})}
+        """The settings with which a client reaches it."""
         self._jvm = spark.sparkContext._jvm
         self._clients = self._jvm.org.apache.kafka.clients
         with _reported("connect to {}".format(servers)):
@@ -128,10 +134,18 @@ class Broker:
 
     def _settings(self, **more: str) -> Any:
         settings = self._jvm.java.util.Properties()
-        common = {"bootstrap.servers": self.servers, "default.api.timeout.ms": str(_TIMEOUT_MS)}
-        for key, value in {**common, **more}.items():
+        for key, value in {**self.access, "default.api.timeout.ms": str(_TIMEOUT_MS), **more}.items():
             settings.setProperty(key, value)
         return settings
+
+
+def _login(secret: str) -> Dict[str, str]:
+    account = 'required username="conformance" password="{}";'.format(secret)
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule " + account,
+    }
 
 
 @contextmanager

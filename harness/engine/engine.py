@@ -81,7 +81,7 @@ class Engine(Protocol):
     code: tuple[str, ...] | None
     """Folders where the engine finds the modules that ``call`` names; None if the user did not allow code."""
     kafka: str | HarnessError | None
-    """``host:port`` of the broker for topics; why there is none; None if it was started for cases that read no topics."""
+    """The broker for topics, as in `KafkaAccess`; why there is none; None if it was started for cases that read no topics."""
     slots: int | None
     """Tasks that its cluster runs at once; None without a cluster."""
     memory: int | None

@@ -140,7 +140,7 @@ class CaseRequest(Message):
     code: tuple[str, ...] | None = None
     """Folders of the modules that ``call`` names, on the engine's file system; None forbids calling."""
     kafka: str | None = None
-    """``host:port`` of the broker that has the topics; several are separated by commas."""
+    """``host:port`` of the broker that has the topics; several are separated by commas. ``SECRET@host:port`` of the broker of a run."""
     arrived: tuple[dict[str, Partitions], ...] | None = None
     """What arrived before the first step, one entry per arrival: the topics are made anew and get it, because no copy of ``directory``
     has them. None leaves them as they are."""

@@ -112,7 +112,7 @@ def request_for(
         code: folders of the modules that ``call`` names; None forbids calling.
         segment: which of its steps; by default all, if none of them kills the engine.
         conf: Spark settings for every case; the case's own override them.
-        kafka: ``host:port`` of the broker for its topics.
+        kafka: the address of the broker for its topics.
         arrived: if given, the topics are made anew with what arrives up to this step; a case without topics has none of it.
         keep: number of a step → where to copy the directory before it.
         files: number of a step → stream → a file whose rows arrive in place of those of the case.

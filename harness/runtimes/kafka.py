@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -25,6 +26,7 @@ from conformance.core.child_process import start as start_process
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
+from harness.driver.peer import this_user_listens
 from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies, known_jars, not_shipped
 from harness.errors import HarnessError
@@ -50,6 +52,8 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 class OwnBroker:
     """A broker that runs until it is closed, or until this process ends in whatever way, on the Java of an environment.
 
+    Whoever talks to it needs the secret in ``servers``, because every user of the machine can connect to its ports.
+
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
         HarnessError: it ended, or did not listen in time.
@@ -69,8 +73,9 @@ class OwnBroker:
             with ExitStack() as free:
                 sockets = [free.enter_context(socket.create_server((_HOST, 0))) for _ in range(2)]
                 ports = [free_socket.getsockname()[1] for free_socket in sockets]
-            self.servers = f"{_HOST}:{ports[0]}"
-            commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, ports))
+            secret = secrets.token_hex(32)
+            self.servers = f"{secret}@{_HOST}:{ports[0]}"
+            commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, secret, ports))
             guard = Path(__file__).with_name("kafka_guard.py")
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
             self._guard = start_process(
@@ -97,7 +102,7 @@ class OwnBroker:
         while True:
             if (code := self._guard.poll()) is not None:
                 raise self._not_started(f"it ended with exit code {code}")
-            if listens(_HOST, port):
+            if listens(_HOST, port) and this_user_listens(port):  # another user's program may be faster than the broker
                 return
             if time.monotonic() > limit:
                 raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
@@ -125,11 +130,13 @@ def listens(host: str, port: int) -> bool:
         return False
 
 
-def _start(java: Sequence[str], jars: Sequence[Path], folder: Path, ports: Sequence[int]) -> list[list[str]]:
+def _start(
+    java: Sequence[str], jars: Sequence[Path], folder: Path, secret: str, ports: Sequence[int]
+) -> list[list[str]]:
     """The commands that format the storage and start the broker, with their files."""
     properties, logging = folder / "server.properties", folder / "log4j.properties"
     properties.write_text(
-        "".join(f"{key}={value}\n" for key, value in _settings(folder, *ports).items()), encoding="utf-8"
+        "".join(f"{key}={value}\n" for key, value in _settings(folder, secret, *ports).items()), encoding="utf-8"
     )
     logging.write_text(_LOGGING, encoding="utf-8")
     command = [
@@ -147,14 +154,23 @@ def _start(java: Sequence[str], jars: Sequence[Path], folder: Path, ports: Seque
     ]
 
 
-def _settings(folder: Path, port: int, controller: int) -> Mapping[str, object]:
+def _settings(folder: Path, secret: str, port: int, controller: int) -> Mapping[str, object]:
+    """The settings of the broker; its file is in a folder of this user, while the arguments of a program can be read by all."""
+    name, login = "conformance", "org.apache.kafka.common.security.plain.PlainLoginModule"
+    accounts = f'{login} required username="{name}" password="{secret}" user_{name}="{secret}";'
     return {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{_HOST}:{controller}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "listeners": f"CASES://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
+        "advertised.listeners": f"CASES://{_HOST}:{port}",
+        "inter.broker.listener.name": "CASES",
+        "listener.security.protocol.map": "CASES:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        **{f"listener.name.{listener}.plain.sasl.jaas.config": accounts for listener in ("cases", "controller")},
         "log.dirs": folder / "data",
         "auto.create.topics.enable": "false",
         # Topics are many and small.
@@ -222,7 +238,7 @@ class KafkaAccess:
     """What an engine needs to read topics."""
 
     servers: str
-    """``host:port``; several are separated by commas."""
+    """``host:port``; several are separated by commas; ``SECRET@host:port`` of the broker of a run."""
     settings: Mapping[str, str]
     description: str
 

@@ -1,20 +1,39 @@
-"""Programs drawn by a seed that do something else on the newer version: `check` calls no query of them the same."""
+"""A few tries of each part of the campaign that needs engines or a compiler, drawn by a seed that is another every week."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from tests.support.effort import full_run_only
-from tools.campaign import jobs
-from tools.campaign.tries import carried_out, table
+import pytest
 
-SEED = int(os.environ.get("GITHUB_RUN_NUMBER", "1"))
-PROGRAMS = int(os.environ.get("CAMPAIGN_PROGRAMS", "12"))
+from tests.engine.typed import ROOT
+from tests.support.effort import full_run_only
+
+SEED = os.environ.get("GITHUB_RUN_NUMBER", "1")
+PROGRAMS = os.environ.get("CAMPAIGN_PROGRAMS", "12")
+
+
+def campaign(what: str, tries: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "tools.campaign", what, "--seed", SEED, "--tries", tries, "-o", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @full_run_only
-def test_check_calls_no_other_query_the_same(tmp_path: Path) -> None:
-    tries = [*carried_out(tmp_path / "tries.jsonl", range(PROGRAMS), lambda number: jobs.attempt(SEED, number))]
-    assert len(tries) >= PROGRAMS
-    assert [one for one in tries if one.fell] == [], table(tries)
+@pytest.mark.parametrize("what", ["jobs", "programs"])
+def test_check_calls_no_other_query_the_same(what: str, tmp_path: Path) -> None:
+    campaign(what, PROGRAMS, tmp_path)
+
+
+@full_run_only
+@pytest.mark.parametrize(("what", "tries"), [("files", "12"), ("engines", "6")])
+def test_a_disturbed_run_ends_with_its_answer_or_one_message(what: str, tries: str, tmp_path: Path) -> None:
+    if what == "files" and shutil.which("cc") is None:
+        pytest.skip("without a C compiler no call can fail")
+    if what == "engines" and os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    campaign(what, tries, tmp_path)

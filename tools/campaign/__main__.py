@@ -14,7 +14,13 @@ from pathlib import Path
 from tools.campaign import faults, jobs, results
 from tools.campaign.tries import carried_out, table
 
-ATTEMPTS = {"results": results.attempt, "jobs": jobs.attempt, "files": faults.of_files, "engines": faults.of_engines}
+ATTEMPTS = {
+    "results": results.attempt,
+    "jobs": partial(jobs.attempt, jobs.some_queries),
+    "programs": partial(jobs.attempt, jobs.one_way),
+    "files": faults.of_files,
+    "engines": faults.of_engines,
+}
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -132,7 +132,7 @@ OF_PROGRAM: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Program:
-    """Queries of kinds, each with its way; or ``whole``, a way of the whole program."""
+    """Queries of kinds, each with its way; ``whole`` is the way in which the exit code must notice that the program differs."""
 
     queries: tuple[tuple[str, str], ...]
     whole: str = ""
@@ -178,21 +178,30 @@ def sample(draw: random.Random) -> str:
     return "\n".join(rows) + "\n"
 
 
-def program(draw: random.Random) -> Program:
-    """Draw a program."""
-    if draw.random() < 0.4:
-        whole = draw.choice([*OF_PROGRAM])
-        few = ["stateless", "window"] if whole not in ("filter after", "sort") else []
-        return Program(tuple((kind, "none") for kind in few), whole)
-    kinds = draw.sample([*KINDS], 5)
-    ways = draw.sample([way for way in (*OF_ROWS, *OF_WRITER) if way != "none"], 4)
-    return Program(tuple(zip(kinds, (*ways, "none"), strict=True)))
+WAYS = [way for way in (*OF_ROWS, *OF_WRITER) if way != "none"]
+"""The ways of a query."""
 
 
-def attempt(seed: int, number: int) -> Iterator[Try]:
-    """Check a drawn program; each query of it is a try."""
+def some_queries(seed: int, number: int) -> Program:
+    """Draw a program of five queries, one of which does not differ."""
     draw = drawn(seed, number)
-    made = program(draw)
+    return Program(tuple(zip(draw.sample([*KINDS], 5), (*draw.sample(WAYS, 4), "none"), strict=True)))
+
+
+def one_way(seed: int, number: int) -> Program:
+    """Draw a program that differs as a whole, or has a single query that does; as many numbers as there are ways have each once."""
+    every = [*OF_PROGRAM, *WAYS]
+    rounds, at = divmod(number, len(every))
+    way, draw = drawn(seed, -1 - rounds).sample(every, len(every))[at], drawn(seed, number)
+    if way in WAYS:
+        return Program(((draw.choice([*KINDS]), way),), way)
+    kinds = draw.sample([*KINDS], 2) if way not in ("filter after", "sort") else []
+    return Program(tuple((kind, "none") for kind in kinds), way)
+
+
+def attempt(program: Callable[[int, int], Program], seed: int, number: int) -> Iterator[Try]:
+    """Check a drawn program; each query of it is a try, or the program as a whole."""
+    draw, made = drawn(seed, number), program(seed, number)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "job.py").write_text(made.text, encoding="utf-8")

@@ -41,7 +41,23 @@ def admin(jvm):
 
 @pytest.fixture
 def broker(jvm, admin):
-    return Broker(SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm)), "localhost:9092")
+    return _at(jvm, "localhost:9092")
+
+
+def _at(jvm, address):
+    return Broker(SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm)), address)
+
+
+@pytest.mark.parametrize(
+    ("address", "how"), [("a:1,b:2", {}), ("s3cret@a:1,b:2", {"security.protocol": "SASL_PLAINTEXT"})]
+)
+def test_a_client_shows_the_secret_of_the_broker_of_a_run(jvm, admin, address, how):
+    broker = _at(jvm, address)
+    settings = dict(call.args for call in jvm.java.util.Properties.return_value.setProperty.call_args_list)
+    assert broker.access.items() <= settings.items()
+    assert settings["bootstrap.servers"] == "a:1,b:2"
+    assert how.items() <= settings.items()
+    assert ('password="s3cret"' in settings.get("sasl.jaas.config", "")) is bool(how)
 
 
 def test_records_are_flushed_and_answered_before_anyone_reads(jvm, broker):

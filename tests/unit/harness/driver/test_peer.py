@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.peer import is_of_this_user, refuse_others
+from harness.driver.peer import is_of_this_user, refuse_others, this_user_listens
 
 
 @pytest.mark.parametrize(("user", "is_ours"), [(0, True), (1, False)])
@@ -19,6 +19,8 @@ def test_the_user_is_whose_process_has_connected(user, is_ours, monkeypatch):
         connection, _ = server.accept()
         monkeypatch.setattr(os, "geteuid", lambda: me + user)
         assert is_of_this_user(connection) is is_ours
+        assert this_user_listens(server.getsockname()[1]) is is_ours
+        assert not this_user_listens(peer.getsockname()[1])
         created = []
         py4j = SimpleNamespace(_create_connection=lambda *given: created.append(given) or "created")
         refuse_others(py4j)

@@ -195,13 +195,29 @@ time.sleep(600)
         monkeypatch.setattr(kafka.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120))  # its text begins with a dash
         listen = f'exec {sys.executable} -c "{self.LISTEN}" "$last"'
         broker = start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}')
-        host, port = broker.servers.split(":")
+        secret, _, address = broker.servers.partition("@")
+        host, port = address.split(":")
         assert kafka.listens(host, int(port))
-        assert "process.roles=broker,controller" in (broker._folder / "server.properties").read_text()
+        settings = broker._folder / "server.properties"
+        assert "process.roles=broker,controller" in settings.read_text()
+        # Every user of the machine can connect to both ports, and read the arguments of a program.
+        assert "=CASES:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT\n" in settings.read_text()
+        assert settings.read_text().count(f'user_conformance="{secret}";') == 2
+        assert len(secret) == 64
+        assert not broker._folder.stat().st_mode & 0o077
+        arguments = [process / "cmdline" for process in Path("/proc").glob("[0-9]*")]
+        assert not any(secret.encode() in file.read_bytes() for file in arguments if file.exists())
         broker.close()
         broker.close()
         assert not broker._folder.exists()
         assert not kafka.listens(host, int(port))
+
+    def test_another_user_who_takes_its_port_is_not_taken_for_it(self, start, monkeypatch):
+        monkeypatch.setattr(kafka, "this_user_listens", lambda _: False)
+        with pytest.raises(HarnessError, match="it ended with exit code 1"):
+            start(
+                f'case "$*" in *format*) exit 0;; esac\ntimeout 2 {sys.executable} -c "{self.LISTEN}" "$last"; exit 1'
+            )
 
     @pytest.mark.parametrize(
         ("script", "python", "says"),
