@@ -1,20 +1,21 @@
 """``python -m tools.campaign results --seed 7 --tries 1000``: attempts to get a green answer that is false, and faults.
 
-``results`` and ``files`` need no engine; ``jobs`` and ``engines`` run `conformance check`. A campaign that was stopped goes on with the
-same options. Exits with 1 if the program fell once.
+``results`` and ``files`` need no engine; ``jobs``, ``programs`` and ``engines`` run `conformance check`. A campaign that was stopped goes
+on with the same options. Exits with 1 if the program fell once.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 from tools.campaign import faults, jobs, results
-from tools.campaign.tries import carried_out, table
+from tools.campaign.tries import Try, carried_out, table
 
-ATTEMPTS = {
+ATTEMPTS: Mapping[str, Callable[[int, int], Iterable[Try]]] = {
     "results": results.attempt,
     "jobs": partial(jobs.attempt, jobs.some_queries),
     "programs": partial(jobs.attempt, jobs.one_way),
