@@ -105,7 +105,7 @@ def resume(
     rows: job_options.Rows = 200,
     code: JobCode,
     engines: engine_options.EngineOptions,
-    settings: engine_options.Settings,
+    settings: engine_options.ClusterOptions,
     speed: engine_options.Speed,
     as_json: options.AsJson = False,
 ) -> None:

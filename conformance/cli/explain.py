@@ -12,7 +12,7 @@ from rich.text import Text
 from conformance.account import explanation
 from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
-from conformance.cli.engine_options import EngineOptions, JobCode, Settings, Speed, one_target
+from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import argument, grouped, known_version, option
 from conformance.cli.progress import NoAnswers
@@ -90,7 +90,7 @@ def explain(
     ),
     code: JobCode,
     engines: EngineOptions,
-    settings: Settings,
+    settings: ClusterOptions,
     speed: Speed,
     as_json: options.AsJson = False,
 ) -> None:

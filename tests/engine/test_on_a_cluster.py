@@ -25,10 +25,18 @@ from tests.engine.standalone import Standalone
 from tests.engine.typed import conformance
 from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
+from tools.checkpoints import write_checkpoints
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "test-your-own-spark.md", ROOT / "docs" / "cluster.md"]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+OF_CLICKS = """
+from pyspark.sql import functions as F
+
+def f(spark, clicks):
+    counted = clicks.withWatermark("clicks_time", "10 minutes").groupBy(F.window("clicks_time", "10 minutes"), "clicks_id")
+    return counted.count()
+"""
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
 
@@ -154,6 +162,24 @@ def test_a_job_runs_on_the_cluster_with_one_version_and_here_with_the_other(tmp_
         cluster.master,
         None,
     ]
+
+
+@full_run_only
+def test_a_job_is_explained_and_its_checkpoint_resumed_on_the_cluster_as_here(tmp_path, target, cluster):
+    (tmp_path / "j.py").write_text(COUNTING)
+    (tmp_path / "a.csv").write_text(COUNTED)
+    write_checkpoints(target, ["window_aggregation-hdfs"], tmp_path)
+    explain = ["explain", "j:f", "--sample", "a=a.csv", "--spark", str(target.version), "--json"]
+    call = [
+        *("--call", "q:f", "--code", ".", "--schema", "clicks=clicks_id STRING, clicks_time TIMESTAMP"),
+        *("--to", str(target.version), "--output-mode", "append", "--json"),
+    ]
+    (tmp_path / "q.py").write_text(OF_CLICKS)
+    for words in (explain, ["checkpoint", "resume", "window_aggregation-hdfs/checkpoint", *call]):
+        alone, clustered = (conformance(tmp_path, *words, *on) for on in ((), ("--master", cluster.master)))
+        assert json.loads(alone.stdout) == json.loads(clustered.stdout), alone.stderr + clustered.stderr
+        assert (alone.returncode, clustered.returncode) == (0, 0)
+        assert cluster.master in clustered.stderr
 
 
 @full_run_only
