@@ -23,6 +23,7 @@ from conformance.judging.finding import described
 from conformance.judging.verdict import Outcome, Status, as_documented
 from conformance.suite.conditions import UNKNOWN, Condition, by_condition
 from reports.results.checkpoint_status import NORMAL, WORST_FIRST, Colour, colour_of
+from reports.results.published import SameFiles, same_files
 from reports.results.records import Cell, DocumentedDifference, TargetRecord
 from reports.results.status import GREEN
 
@@ -128,7 +129,8 @@ class Checkpoints:
     @property
     def untried(self) -> str:
         """The checkpoints of these versions without a result, in words: ``16 checkpoints``; empty if there are none."""
-        if self.ran is None or self.answered_by:
+        same = self._same_files
+        if self.ran is None or (self.answered_by and (same is None or same.settings)):
             return "every checkpoint"
         count = self.count("not-run", "broken")
         return counted(count, "checkpoint") if count else ""
@@ -158,12 +160,22 @@ class Checkpoints:
             ]
         elif self.answered_by:
             parts = [f"{self.pair} was not run; {self.answered_by} was: {parts[0]}"]
+            if (same := self._same_files) is not None:
+                but = f", but for the recorded settings: {', '.join(same.settings)}" if same.settings else ""
+                wrote = self.answered_by.partition(" ")[0]
+                parts.append(f"{self.before.title} writes the same files as {wrote} in {same.queries} queries{but}")
         if self.ran and (not_run := self.count("not-run")):
             parts.append(f"{not_run} not run")
         if count := len(self.documented):
             verb = "documents" if count == 1 else "document"
             parts.append(f"without a run, {counted(count, 'case')} {verb} a refusal or other results for {self.pair}")
         return "; ".join(parts)
+
+    @cached_property
+    def _same_files(self) -> SameFiles | None:
+        """How the files of the earlier version are those of the one whose checkpoints were tried; None if they differ, or nobody knows."""
+        wrote, resumed = self.ran or ("", "")
+        return same_files(self.before.name, wrote) if resumed == self.after.name else None
 
     def _outcomes(self, *, conditions: bool) -> str:
         words: tuple[tuple[tuple[Colour, ...], str, str], ...] = (

@@ -5,11 +5,13 @@ Own results can be shown beside them, for the cases that both have.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.judging.verdict import Status
@@ -25,6 +27,35 @@ observed. Who asks about two versions reads one file of ten."""
 PATCHES = BASELINES / "patches"
 """A file for each major version with its patch releases but the newest of each line, from ``python -m tools.publish_patches``; read only
 when asked for. A file for each line would take twice the room: releases resemble each other."""
+
+WRITTEN = BASELINES / "checkpoints.json"
+"""What the checkpoints of a few queries consist of on each release, from ``python -m tools.checkpoints --compare``."""
+
+
+class SameFiles(NamedTuple):
+    """What two releases leave that wrote the same checkpoints: the same files, byte by byte, but for ids and times."""
+
+    queries: int
+    """The number of queries that were compared."""
+    settings: tuple[str, ...]
+    """The names of the settings that only one of the two records, or with another value."""
+
+
+def same_files(one: str, other: str) -> SameFiles | None:
+    """Compare what two targets write, by the queries that ran on each release; None if it differs, or one was not compared."""
+    known = _written()
+    a, b = known.get(one), known.get(other)
+    if a is None or b is None or a["digests"] != b["digests"]:
+        return None
+    names = {setting.partition("=")[0] for setting in {*a["settings"]} ^ {*b["settings"]}}
+    return SameFiles(len(a["digests"]), tuple(sorted(names)))
+
+
+@cache
+def _written() -> Mapping[str, Mapping[str, Collection[str]]]:
+    """Map the name of a target to ``digests``, query → digest of its files, and ``settings``, ``name=value``."""
+    written: Mapping[str, Mapping[str, Collection[str]]] = json.loads(WRITTEN.read_bytes())
+    return {f"spark-{release}": left for release, left in written.items()}
 
 
 def published() -> tuple[Path, ...]:

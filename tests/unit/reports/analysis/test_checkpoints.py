@@ -14,6 +14,7 @@ from conformance.core.case import Case, ExpectedError, Upgrade
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import VersionRange
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, UpgradeMatrix, by_pair
+from reports.results import published
 from reports.results.published import published_results, upgrade_files
 from reports.results.reading import Results
 from reports.results.records import Cell, TargetRecord
@@ -96,6 +97,39 @@ class TestNearestPair:
         }
         assert found.summary().startswith(f"{before} → {after} was not run; {by} was: of 1 tried") is bool(by)
         assert found.untried == ("every checkpoint" if by else "")
+
+    @pytest.mark.parametrize(
+        ("before", "after", "said", "untried"),
+        [
+            ("3.5.8", "4.3.0", "3.5.8 writes the same files as 3.5.9 in 2 queries", ""),
+            (
+                "3.5.7",
+                "4.3.0",
+                "3.5.7 writes the same files as 3.5.9 in 2 queries, but for the recorded settings: a, b",
+                None,
+            ),
+            ("3.5.6", "4.3.0", "", None),
+            ("3.5.5", "4.3.0", "", None),
+            # Whether it reads them alike, nobody compared.
+            ("3.5.8", "4.3.1", "", None),
+        ],
+    )
+    def test_a_release_that_writes_the_same_files_counts_as_tried(
+        self, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str, untried: str | None
+    ) -> None:
+        left = {"digests": {"join": "0", "count": "1"}, "settings": ["a=1", "c=1"]}
+        others = {
+            "3.5.7": {**left, "settings": ["b=1", "c=1"]},
+            "3.5.6": {**left, "digests": {"join": "0", "count": "2"}},
+        }
+        written = {"3.5.9": left, "3.5.8": left, "4.3.1": left, "4.3.0": left, **others}
+        monkeypatch.setattr(
+            published, "_written", lambda: {f"spark-{release}": own for release, own in written.items()}
+        )
+        ends = (TargetRecord(name=f"spark-{version}", spark=version) for version in (before, after))
+        found = known([cell("f/a", "refused", "spark-3.5.9", "spark-4.3.0")], (), *ends)
+        assert found.summary().partition("refused")[2] == (f"; {said}" if said else "")
+        assert found.untried == ("every checkpoint" if untried is None else untried)
 
     def test_a_pair_with_one_of_the_two_versions_is_nearer_than_one_with_more_checkpoints(self) -> None:
         more = [cell(f"f/{number}", "resumed", "spark-3.5.7", "spark-4.3.1") for number in range(3)]
@@ -195,10 +229,10 @@ class TestDocumented:
             f"3.5.9 → 4.3.0 was not run, nor any other pair of the lines 3.5 and 4.3; {documents} 3.5.9 → 4.3.0"
         )
         assert known((), [self.CASE], NEW, OLD).documented == ()
-        patch = TargetRecord(name="spark-3.5.3", spark="3.5.3")
+        patch = TargetRecord(name="spark-3.5.10", spark="3.5.10")
         assert known([cell("f/b", "refused")], [self.CASE], patch).summary() == (
-            "3.5.3 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: of 1 tried checkpoint, 1 is refused; "
-            f"{documents} 3.5.3 → 4.3.0"
+            "3.5.10 → 4.3.0 was not run; 3.5.9 → 4.3.0 was: of 1 tried checkpoint, 1 is refused; "
+            f"{documents} 3.5.10 → 4.3.0"
         )
 
     def test_a_result_takes_its_place(self) -> None:
