@@ -14,10 +14,11 @@ from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
-from conformance.cli.options import argument, grouped, known_version, option
+from conformance.cli.options import argument, flag, grouped, known_version, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.versions import SparkVersion, releases
 from conformance.core.wrapping import wrapped
 from conformance.judging.verdict import not_applicable
@@ -26,6 +27,7 @@ from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.own_job.named_job import NamedJob
 from conformance.own_job.program import is_program
+from conformance.own_job.sample import RECORD_ARRIVAL
 from conformance.own_job.sql_file import is_sql_file
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.policies.case import PolicyCase
@@ -88,6 +90,19 @@ def explain(
     batches: int = option(
         MICRO_BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=1, max=MOST_BATCHES
     ),
+    arrival_time: list[str] | None = option(
+        None,
+        "When the rows of a sample arrived: a column, as --event-time names it; the schema need not have it. Repeatable.",
+        "STREAM=COLUMN",
+        job_options.INPUT,
+    ),
+    trigger_interval: str | None = option(
+        None, "With --arrival-time, in place of --batches: '1 minute'.", "DURATION", job_options.INPUT
+    ),
+    delays: bool = flag(
+        "--delays",
+        "Answer which delay the watermark needs: for each, rows dropped, results changed, state, and when results come.",
+    ),
     code: JobCode,
     engines: EngineOptions,
     settings: ClusterOptions,
@@ -101,6 +116,8 @@ def explain(
     and which windows closed; with --results, what a Spark did says so. With --progress, what a query left behind says why it emits
     nothing, drops rows or keeps ever more state.
 
+    With --delays, the answer is a curve: `conformance explain orders.py --sample orders=orders.csv --delays`.
+
     Of a job, exits with 0 if no cause is known, 1 with a cause, 2 if your code fails, 3 without an answer. Else exits with 2 if the model
     does not know what the case does, or there is no progress.
     """
@@ -111,8 +128,14 @@ def explain(
                 raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
         named = job_settings.named(case, call, arguments)
         where = job_options.options_of_job(engines, settings, speed, code)
-        files = sample_options.files(where, allow_silent=named.kind != "a function")
-        raise typer.Exit(_explain_job(named, spark or str(releases()[-1]), where, files, batches, as_json=as_json))
+        files = sample_options.files(where, allow_silent=named.kind != "a function", arrival_time=arrival_time)
+        every_us = _interval(trigger_interval, files)
+        if delays and files.arrival == "time":
+            raise typer.BadParameter(
+                f"sorted by event time no row is late; {RECORD_ARRIVAL}", param_hint="--arrival time"
+            )
+        on = spark or str(releases()[-1])
+        raise typer.Exit(_explain_job(named, on, where, files, batches, every_us, delays=delays, as_json=as_json))
     of_a_job: dict[str, object] = {
         "--sample": sample_options.sample,
         "ARGUMENT": arguments,
@@ -121,6 +144,9 @@ def explain(
         "--output-mode": job_settings.output_mode,
         "--watermark": job_settings.watermark,
         "--set": job_settings.set_,
+        "--arrival-time": arrival_time,
+        "--trigger-interval": trigger_interval,
+        "--delays": delays and not progress,
     }
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
@@ -128,7 +154,7 @@ def explain(
     if progress:
         if any(other is not None for other in (case, spark, from_, to, results, policy)):
             raise typer.BadParameter("use it alone, or with --json", param_hint="--progress")
-        _explain_progress(progress, as_json=as_json)
+        _explain_progress(progress, delays=delays, as_json=as_json)
         return
     if case is None:
         raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
@@ -169,14 +195,38 @@ def _names_a_job(text: str) -> bool:
     return not text.endswith((".yaml", ".yml")) and (":" in text or is_sql_file(text) or is_program(text))
 
 
+def _interval(text: str | None, files: job_options.SampleFiles) -> int | None:
+    """The trigger interval in µs; BadParameter if it is none, or no column says when rows arrived."""
+    if text is None:
+        return None
+    try:
+        every_us = parse_interval(text).delay_us if files.arrived else 0
+    except NotAnInterval:
+        every_us = 0
+    if every_us > 0:
+        return every_us
+    why = f"{text!r} is no duration, such as '1 minute'" if files.arrived else f"no time of arrival: {RECORD_ARRIVAL}"
+    raise typer.BadParameter(why, param_hint="--trigger-interval")
+
+
 def _explain_job(
-    named: NamedJob, spark: str, where: EngineUse, files: job_options.SampleFiles, batches: int, *, as_json: bool
+    named: NamedJob,
+    spark: str,
+    where: EngineUse,
+    files: job_options.SampleFiles,
+    batches: int,
+    every_us: int | None = None,
+    *,
+    delays: bool = False,
+    as_json: bool,
 ) -> int:
-    """Print the explanation of each query of a job; return the exit code."""
-    from conformance.own_job.explained_job import NoAnswer, explain_query
+    """Print the explanation of each query of a job, or the curve of its delays; return the exit code."""
+    from conformance.own_job.delays import DelayCurve, curve_of
+    from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 
     target, notes = one_target(spark, "--spark")
-    answers, codes = [], []
+    answers: list[JobExplanation | DelayCurve] = []
+    codes: list[int] = []
     with ExitStack() as stack:
         asked = queries(named, target, where, files, stack, notes)
         errors_console(asked.notes)
@@ -184,7 +234,9 @@ def _explain_job(
             errors = errors_console((), f"{query.title}: running it on {target.version}")
             job_options.print_samples([each for each in samples if each.rows], errors)
             try:
-                answers.append(explain_query(query, samples, target, asked.where, NoAnswers(), batches=batches))
+                on = target, asked.where, NoAnswers()
+                answer = explain_query(query, samples, *on, batches=batches, every_us=every_us)
+                answers.append(curve_of(answer, *on[1:]) if delays else answer)
             except NoAnswer as none:
                 print_error(f"conformance explain: {query.title}: {none}")
                 codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)
@@ -195,10 +247,10 @@ def _explain_job(
         {"queries": [answer.record() for answer in answers]} if as_json else None,
         as_json=as_json,
     )
-    return combined([*codes, *(int(bool(answer.causes) or answer.job.seen.error is not None) for answer in answers)])
+    return combined([*codes, *(answer.exit_code for answer in answers)])
 
 
-def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
+def _explain_progress(paths: list[Path], *, delays: bool = False, as_json: bool) -> None:
     # What reads progress is not needed to explain a case.
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
@@ -211,6 +263,9 @@ def _explain_progress(paths: list[Path], *, as_json: bool) -> None:
         first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
         print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
         raise typer.Exit(UNKNOWN)
+    if delays:
+        _print_shortened(lambda _: (*answer.disorder_lines(), RECORD_ARRIVAL), answer.record(), as_json=as_json)
+        return
     _print_shortened(answer.lines, answer.record() if as_json else None, as_json=as_json)
 
 

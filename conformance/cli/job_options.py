@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -108,6 +108,8 @@ class SampleFiles:
     zone: str | None
     arrival: ArrivalOrder = "file"
     missing: WithoutColumn = "refuse"
+    arrived: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the times of arrival."""
 
     @property
     def names(self) -> Collection[str]:
@@ -133,6 +135,7 @@ class SampleFiles:
                 arrival=self.arrival,
                 missing=self.missing,
                 records=records,
+                arrived=self.arrived.get(stream),
             )
 
     def all(self) -> tuple[Sample, ...]:
@@ -156,19 +159,29 @@ class SampleOptions:
     arrival: Arrival = "file"
     missing: Missing = "refuse"
 
-    def files(self, use: EngineUse, *, allow_silent: bool) -> SampleFiles:
-        """Read the options and no file; BadParameter if one is wrong. ``allow_silent``: a stream with a schema needs no sample."""
-        given = pairs(self.sample, "--sample")
+    def files(self, use: EngineUse, *, allow_silent: bool, arrival_time: Sequence[str] | None = None) -> SampleFiles:
+        """Read the options and no file; BadParameter if one is wrong.
+
+        Args:
+            allow_silent: whether a stream with a schema needs no sample.
+            arrival_time: what ``--arrival-time`` says.
+        """
+        given, arrived = pairs(self.sample, "--sample"), pairs(arrival_time, "--arrival-time")
         times, ddl = pairs(self.event_time, "--event-time"), pairs(self.schema, "--schema")
-        for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
+        of_samples = (("--event-time", times), ("--arrival-time", arrived), ("--schema", {} if allow_silent else ddl))
+        for name, named in of_samples:
             if strange := sorted(named.keys() - given.keys()):
                 what = f"there is no sample {strange[0]}; samples are {', '.join(given)}"
                 raise typer.BadParameter(what, param_hint=name)
         for file in given.values():
             if not Path(file).exists():
                 raise typer.BadParameter(f"{file}: No such file or directory", param_hint="--sample")
+        if arrived and (without := sorted(given.keys() - arrived.keys())):
+            raise typer.BadParameter(
+                f"{without[0]} has none: name the column of each sample", param_hint="--arrival-time"
+            )
         zone = use.runtime.conf.get("spark.sql.session.timeZone")
-        return SampleFiles(given, times, ddl, self.rows, zone, self.arrival, self.missing)
+        return SampleFiles(given, times, ddl, self.rows, zone, self.arrival, self.missing, arrived)
 
 
 def described(sample: Sample) -> str:

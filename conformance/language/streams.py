@@ -269,11 +269,12 @@ Rows: TypeAlias = Iterator[tuple[int, Mapping[str, Json]]]
 
 
 def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
+    decode = json.JSONDecoder(parse_float=Decimal).decode
     for number, line in enumerate(io.TextIOWrapper(file, "utf-8-sig"), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_float=Decimal)
+            row = decode(line)
         except (ValueError, RecursionError):
             raise NotRows(f"line {number}: not JSON") from None
         if not isinstance(row, dict):

@@ -10,7 +10,7 @@ from functools import cached_property
 from conformance.core.case import Add, Case, Partitioned
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import BatchSeen
+from conformance.core.observation import BatchSeen, Observation
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
@@ -19,6 +19,7 @@ from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cells, telling_plan, write_sample
 from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given
 from conformance.own_job.sample import Sample
+from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import cause_lines, cause_records
 from conformance.query_progress.causes import Cause, duration
 from conformance.runner.execution import Display
@@ -58,10 +59,17 @@ class JobExplanation:
     query: OwnQuery
     target: Target
     job: Explained
+    samples: Sequence[Sample] = ()
+    every_us: int | None = None
+    """The trigger interval that divided them; None if their number did."""
 
     @cached_property
     def causes(self) -> tuple[Cause, ...]:
         return causes_of(self.job)
+
+    @property
+    def exit_code(self) -> int:
+        return int(bool(self.causes) or self.job.seen.error is not None)
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
@@ -159,23 +167,27 @@ def explain_query(
     display: Display[CellAnswer],
     *,
     batches: int,
+    every_us: int | None = None,
 ) -> JobExplanation:
     """Run a query with its samples on one version, and what stands below its watermarks and its first operator that keeps state.
 
-    Raises WrongUsage without a row; NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
+    ``batches``, ``every_us``: as in `conformance.own_job.sample.arrivals`.
+
+    Raises WrongUsage without a row, or with too many micro-batches;
+    NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
     """
     if not any(sample.rows for sample in samples):
         raise WrongUsage(
             f"{query.title}: no stream of it has rows: give a sample of one that it reads, --sample STREAM=FILE"
         )
     with temporary_folder() as folder:
-        case = write_sample(query, samples, folder, batches=batches)
-        answer = run_cell(CellTask(telling_plan(case), (target,)), where, display)
-        seen = answer.observation
-        if seen is None:
-            raise NoAnswer(answer.lacking or "no answer")
-        if seen.own_code_error is not None:
-            raise NoAnswer("\n".join(seen.own_code_error.lines()), of_the_code=True)
+        case = write_sample(query, samples, folder, batches=batches, every_us=every_us)
+        if len(case.steps) > MOST_BATCHES:
+            cut = f"the trigger interval divides the rows into {len(case.steps)} micro-batches, of which an engine runs"
+            raise WrongUsage(
+                f"{query.title}: {cut} at most {MOST_BATCHES}: take a longer one, or fewer rows with --rows"
+            )
+        seen = answer_of(case, target, where, display)
         plan = JobPlan(next((step.plan for step in seen.steps if step.plan), ""))
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
@@ -185,7 +197,20 @@ def explain_query(
         Explained(
             case, seen, plan, fates_of(case, target.version, seen, plan, there, where.runtime.conf), query.trigger
         ),
+        samples,
+        every_us,
     )
+
+
+def answer_of(case: Case, target: Target, where: EngineUse, display: Display[CellAnswer]) -> Observation:
+    """Run a case whose plan is wanted; raises NoAnswer."""
+    answer = run_cell(CellTask(telling_plan(case), (target,)), where, display)
+    seen = answer.observation
+    if seen is None:
+        raise NoAnswer(answer.lacking or "no answer")
+    if seen.own_code_error is not None:
+        raise NoAnswer("\n".join(seen.own_code_error.lines()), of_the_code=True)
+    return seen
 
 
 def _rows_at(

@@ -12,6 +12,7 @@ from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
+from conformance.own_job.lateness import shortest_above
 from conformance.own_job.row_fates import Fates, RowFate
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import UNITS, Cause, duration
@@ -161,17 +162,13 @@ def _short_delay(job: Explained) -> Cause | None:
 
 
 def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
-    """The shortest delay in whole minutes, or seconds below a minute, with which the model drops no row; None if no such delay is known."""
+    """The shortest delay, rounded as by `whole`, with which the model drops no row; None if no such delay is known."""
     by = max((row.late_by_ms or 0 for row in fates.of("late")), default=0)
     if size is None:
         return None
-    for unit, name in ((1000, "second"), (60_000, "minute")):
-        count = (size + by) // unit + 1
-        if unit == 60_000 or count <= 90:
-            for text in (counted(count - 1, name), counted(count, name)):
-                if fates.late_with(text) == 0:
-                    return text
-    return None
+    delay = shortest_above(size + by)
+    text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
+    return text if fates.late_with(text) == 0 else None
 
 
 def _never_removed(job: Explained) -> Iterator[Cause]:

@@ -568,10 +568,16 @@ def rows_in_files(
     return files
 
 
-def write_sample(job: OwnQuery, samples: Sequence[Sample], folder: Path, *, batches: int) -> Case:
-    """Write the case in which nothing but the rows of the samples arrives; see `write_job` for errors."""
+def write_sample(
+    job: OwnQuery, samples: Sequence[Sample], folder: Path, *, batches: int, every_us: int | None = None
+) -> Case:
+    """Write the case in which nothing but the rows of the samples arrives; see `arrivals`, and `write_job` for errors."""
     sending = [sample for sample in samples if sample.rows]
-    arriving = [arrival for arrival in arrivals(sending, batches) if arrival.rows and arrival.name != FAR_AHEAD_COMES]
+    arriving = [
+        arrival
+        for arrival in arrivals(sending, batches, every_us=every_us)
+        if arrival.rows and arrival.name != FAR_AHEAD_COMES
+    ]
     return _write(job, samples, (_step(arrival, all_rows=True, conf={}) for arrival in arriving), folder)
 
 

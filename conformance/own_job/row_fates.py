@@ -128,9 +128,14 @@ class Fates:
 
     def late_with(self, delay: str) -> int:
         """Count the rows that the model drops with another delay of each watermark."""
+        return sum(len(dropped_rows(batch)) for step in self.with_delay(delay).steps for batch in step.batches)
+
+    def with_delay(self, delay: str) -> Prediction:
+        """Predict the same with another delay of each watermark; see `predict` for errors."""
         assert self.case is not None
+        assert self.prediction is not None
         marked = self.case.query.changed(lambda op: op.with_values(delay=delay) if op.name == "withWatermark" else op)
-        return self._late_in(self.case.model_copy(update={"query": marked}))
+        return predict(self.case.model_copy(update={"query": marked}), self.prediction.version)
 
     def late_without(self, number: int) -> int:
         """Count the rows that the model drops if this row does not come."""
@@ -142,11 +147,8 @@ class Fates:
             for step in self.case.steps
             for arrival in step.arrivals()
         )
-        return self._late_in(self.case.model_copy(update={"steps": steps}))
-
-    def _late_in(self, case: Case) -> int:
         assert self.prediction is not None
-        prediction = predict(case, self.prediction.version)
+        prediction = predict(self.case.model_copy(update={"steps": steps}), self.prediction.version)
         return sum(len(dropped_rows(batch)) for step in prediction.steps for batch in step.batches)
 
 
@@ -183,7 +185,7 @@ def fates_of(
     try:
         made = _Made.of(case, plan, first, reading, rows, conf)
         prediction = predict(made.case, version)
-        _check(seen, prediction)
+        check_predicted(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return Fates(tuple(rows), unknown=str(why).splitlines()[0])
     emitted = [[len(batch.rows) for batch in answer.batches] for answer in (seen, prediction.observation)]
@@ -199,7 +201,7 @@ def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
     return [(step.number, batch) for step in seen.steps for batch in step.batches]
 
 
-def _check(seen: Observation, prediction: Prediction) -> None:
+def check_predicted(seen: Observation, prediction: Prediction) -> None:
     """Raise NotKnown unless the model predicts what the engine shows of the operator, which is its last in the progress."""
     engine, model = batches_of(seen), batches_of(prediction.observation)
     alone = max((len(batch.state) for _, batch in engine), default=0) <= 1
@@ -438,7 +440,7 @@ class _Made:
         for step, progress in zip(prediction.observation.steps, prediction.steps, strict=True):
             for batch in progress.batches:
                 here = {name: given[name, step.number] for name in self.case.streams}
-                late = {here[name][at]: _late_by(batch, (name, at)) for (name, at) in dropped_rows(batch)}
+                late = {here[name][at]: late_by(batch, (name, at)) for (name, at) in dropped_rows(batch)}
                 for number, by in late.items():
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
@@ -473,10 +475,10 @@ def _evicted(batch: BatchProgress) -> Iterator[int]:
             yield from (value for name, _, value in row.what if name.startswith(_ROW) and isinstance(value, int))
 
 
-def _late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
+def late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
     """By how much the watermark had passed a late row, in ms; of several windows the last."""
     by = [
-        row.watermark_ms - row.time_us // 1000
+        (row.watermark_ms * 1000 - row.time_us) // 1000
         for operator in batch.operators
         for row in operator.late
         if origin in row.origins and row.time_us is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from array import array
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import accumulate, chain, islice, starmap
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
@@ -31,6 +32,12 @@ ArrivalOrder: TypeAlias = Literal["file", "time"]
 WithoutColumn: TypeAlias = Literal["refuse", "null"]
 """What to do with a column of the schema that no row of the file has."""
 
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+RECORD_ARRIVAL = (
+    "to know when rows arrive, store it with them: current_timestamp() where they are ingested, the timestamp of a topic's record; "
+    "then name the column: --arrival-time STREAM=COLUMN"
+)
+"""What to do without times of arrival."""
 _CSV = ".csv"
 _INSTANT = re.compile(INSTANT_PATTERN)
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -67,6 +74,10 @@ class Sample:
     """Columns of the schema that no row of the file has, which are null."""
     unread: tuple[str, ...] = ()
     """Columns of the file that the schema does not have."""
+    arrived: Sequence[int] = ()
+    """When each row arrived, in µs since the epoch; empty if no column of the file says it."""
+    times: Callable[[], Iterator[tuple[int, int]]] = dataclasses.field(default=lambda: iter(()), compare=False)
+    """Reads the file again: when each row with an event time arrived, else its number, and that time, also of rows beyond the limit."""
 
     @cached_property
     def instants(self) -> Sequence[int]:
@@ -97,6 +108,7 @@ def read_sample(
     arrival: ArrivalOrder = "file",
     missing: WithoutColumn = "refuse",
     records: bool = False,
+    arrived: str | None = None,
 ) -> Sample:
     """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row or column does not match the schema.
 
@@ -108,6 +120,7 @@ def read_sample(
         zone: the time zone of the session, for times that name no zone; None for UTC.
         watched: what to read in place of the open file, to see how much of it has been read.
         records: of a topic, of which a row without ``value`` is the text of the value.
+        arrived: the column with the time at which a row arrived, as ``event_time``; it need not be in the schema.
     """
     if path.suffix.lower() not in FORMATS:
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
@@ -120,25 +133,79 @@ def read_sample(
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     in_zone = _zone(path, zone) if zone is not None else None
     names: dict[str, None] = {}
+    arrivals_of, arrival_of = array("q"), _arrival(path, arrived) if arrived is not None else None
 
     def row(line: int, record: SampleRecord) -> SampleRow:
         names.update(dict.fromkeys(record))
+        if arrival_of is not None:
+            arrivals_of.append(arrival_of(record, line))
         return _row(path, schema, record, line, in_zone)
 
     with _records(path, schema, watched, as_text=as_text) as lines:
         taken = starmap(row, islice(lines, most))
         first = [*islice(taken, 1)]
-        column = _event_time(path, schema, event_time, *first)
+        column = _event_time(path, schema, event_time, next(iter(first), ()), but=arrived)
         rows = kept(chain(first, taken), schema, column)
         skipped = sum(1 for _ in lines)
     if not rows:
         raise UnusableSample(path, "has no rows")
     wanted = [field.name for field in schema.fields]
     lacking = tuple(name for name in wanted if name not in names)
-    unread = tuple(name for name in names if name not in wanted)
+    unread = tuple(name for name in names if name not in wanted and name != (arrived or "").partition(" as ")[0])
     if lacking and missing == "refuse":
         raise UnusableSample(path, _without(lacking, unread, schema))
-    return Sample(stream, schema, rows, column, skipped, arrival, lacking, unread)
+    times = partial(_times_in, path, schema, column, in_zone, arrived, as_text=as_text)
+    return Sample(stream, schema, rows, column, skipped, arrival, lacking, unread, arrivals_of, times)
+
+
+def _times_in(
+    path: Path, schema: Schema, event_time: EventTime | None, zone: tzinfo | None, arrived: str | None, *, as_text: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield what `Sample.times` does; raises UnusableSample, also if the rows are not in the order of their arrival."""
+    # Of a column of instants no other is read, which is faster.
+    field, at_time = (schema.fields[event_time], 0) if isinstance(event_time, int) else (None, event_time)
+    needed = schema if field is None else Schema(schema.ddl, (field,))
+    arrival_of = _arrival(path, arrived) if arrived is not None else None
+    latest = 0
+    with _records(path, schema, as_text=as_text) as lines:
+        for number, (line, record) in enumerate(lines):
+            time = instant_of(_row(path, needed, record, line, zone), needed, at_time)
+            at = number if arrival_of is None else arrival_of(record, line)
+            if at < latest:
+                raise UnusableSample(path, f"its rows are not in the order of {arrived}: sort them by it", line or None)
+            latest = at
+            if time != NO_INSTANT:
+                yield at, time
+
+
+def _arrival(path: Path, column: str) -> Callable[[SampleRecord, int], int]:
+    """Return what reads the time of arrival of a record, in µs; it raises UnusableSample if there is none."""
+    name, _, format = column.partition(" as ")
+    is_text = path.suffix.lower() == _CSV
+
+    def arrival(record: SampleRecord, line: int) -> int:
+        value = record.get(name)
+        micros = None if format else _micros_of(value)
+        if micros is None:
+            row = (_untexted(value) if is_text else value,)
+            written = written_time(row, (name,), column)
+            micros = written.micros(row) if written is not None else None
+        if micros is None:
+            what = "has no such column" if name not in record else f"{value!r} is no time that can be read"
+            raise UnusableSample(path, f"the time of arrival {name}: {what}", line or None)
+        return micros
+
+    return arrival
+
+
+def _micros_of(value: Json) -> int | None:
+    """The instant of a text with date and time in ISO 8601, in UTC without a zone; None of other values, which are read slower."""
+    if not isinstance(value, str) or not _DATED.match(value):
+        return None
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(value)
+        return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+    return None
 
 
 def _without(lacking: Sequence[str], unread: Sequence[str], schema: Schema) -> str:
@@ -294,10 +361,13 @@ def _inferred(
     return Schema(ddl, parse_schema(ddl).fields if fields else ())
 
 
-def _event_time(path: Path, schema: Schema, said: str | None, row: SampleRow = ()) -> EventTime | None:
-    """Where the event time of the rows stands, of which ``row`` is the first."""
+def _event_time(
+    path: Path, schema: Schema, said: str | None, row: SampleRow = (), *, but: str | None = None
+) -> EventTime | None:
+    """Where the event time of the rows stands, of which ``row`` is the first; ``but``: not there, unless it is ``said``."""
     names = [field.name for field in schema.fields]
     instants = [at for at, field in enumerate(schema.fields) if field.type.name.startswith("timestamp")]
+    instants = [at for at in instants if names[at] != but] if said is None else instants
     if said is None and instants:
         return instants[0]
     if said in names and names.index(said) in instants:
@@ -430,7 +500,13 @@ class SampleArrival:
 
 
 def arrivals(
-    samples: Sequence[Sample], batches: int, *, silent: bool = False, again: bool = False, unfit: bool = False
+    samples: Sequence[Sample],
+    batches: int,
+    *,
+    silent: bool = False,
+    again: bool = False,
+    unfit: bool = False,
+    every_us: int | None = None,
 ) -> Iterator[SampleArrival]:
     """What arrives, in order.
 
@@ -445,9 +521,13 @@ def arrivals(
     Args:
         samples: of each stream, with at least one row.
         batches: at least 2.
+        every_us: the trigger interval, which divides rows whose time of arrival is known, in place of ``batches``.
     """
     keys = {sample.stream: _keys(sample, alone=len(samples) == 1) for sample in samples}
     bounds = _bounds(keys.values(), batches)
+    if every_us is not None:
+        begun = sorted({key // every_us for of_sample in keys.values() for key in of_sample})
+        bounds, batches = [number * every_us for number in begun[1:]], len(begun)
     parts = {sample.stream: _divided(sample, keys[sample.stream], bounds, batches) for sample in samples}
     middle = (batches + 1) // 2
     for number in range(batches):
@@ -477,6 +557,8 @@ def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
     """What divides the rows of a sample: their event times or, in the order of the file, their places or, beside other samples, the
     latest event time so far, so that rows of all samples arrive together which their producers sent at the same time. A row that is
     ahead of the two after it, such as one from a wrong clock, was sent before them."""
+    if sample.arrived:
+        return sample.arrived
     if sample.arrival == "time":
         return sample.instants
     if alone:

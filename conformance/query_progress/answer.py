@@ -85,6 +85,14 @@ class ProgressExplanation:
             yield f"skipped {self.skipped.count:,}: {first}" + ("; …" if self.skipped.count > _FEW else "")
         yield f"progress does not tell: {'; '.join(UNKNOWN)}"
 
+    def disorder_lines(self) -> Iterator[str]:
+        """Yield what progress tells of the delay that each query needs: the oldest event time of a micro-batch, and no more."""
+        for query in self.queries:
+            yield next(query.lines(0))
+            for by, batch in (run.disorder for run in query.query.runs if run.batches):
+                yield f"  at least 1 row was {duration(by)} behind the newest of earlier micro-batches, in micro-batch {batch}"
+        yield "windows need less delay, by up to their length; how many rows are so late, progress does not tell"
+
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
         skipped = {"count": self.skipped.count, "first": self.skipped.first}

@@ -119,6 +119,8 @@ class Run:
     """The first micro-batch with an event time behind the watermark: its lowest, and the watermark."""
     needed: int = 0
     """The most by which an event time was behind the watermark, in milliseconds."""
+    disorder: tuple[int, int] = (0, 0)
+    """The most by which an event time was behind the highest of earlier micro-batches, in milliseconds, and in which micro-batch."""
     nulls_in: int | None = None
     no_data_missing: tuple[int, int, int] | None = None
     """An executed micro-batch, its watermark, and a newer one that no micro-batch ran with while the query was idle."""
@@ -203,6 +205,8 @@ class Run:
         if time.watermark is not None and 0 != time.lowest <= time.watermark:
             self.needed = max(self.needed, time.watermark - time.lowest)
             self.late = self.late or (batch, time.lowest, time.watermark)
+        if self.highest is not None and time.lowest:
+            self.disorder = max(self.disorder, (self.highest - time.lowest, batch))
         self.highest = max(time.highest, self.highest or time.highest)
         if self.with_event_time % self._every == 0:
             self.points.append((batch, time.watermark, time.highest))

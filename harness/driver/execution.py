@@ -9,10 +9,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from .backend import ROWS_AT, Backend, OnEmitted
+from .backend import DELAY, ROWS_AT, Backend, OnEmitted
 from .checkpoint import READ_STATE, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
-from .dataframe import build
+from .dataframe import build, delayed
 from .errors import DriverFailure, EngineLost, FailureReason, NotPermitted, describe, machine_failure
 from .files import LocalFiles, keep, prepare
 from .jobs.own_code import AuthorCode, AuthorFailed, AuthorSink, OwnQueries
@@ -377,7 +377,8 @@ class Execution:
         with _failures("analysis"):
             if self._has_before:
                 state_as_constants(self._session, self._before).createOrReplaceTempView("state")
-            with no_starts(self._session) if self._code is not None else nullcontext():
+            without_starts = no_starts(self._session) if self._code is not None else nullcontext()
+            with without_starts, delayed(self._session, self._conf.get(DELAY)):
                 self._frame = build(self._operations, self._read, self._session, self._code)
             if self._code is not None:
                 self._set({key: self._conf[key] for key in self._changed})

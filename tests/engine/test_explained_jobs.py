@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.progress import NoAnswers
+from conformance.own_job.delays import curve_of
 from conformance.own_job.explained_job import explain_query
 from conformance.own_job.job_run import own_function
 from conformance.runner.resources import Concurrency, EngineUse
@@ -33,3 +34,8 @@ def test_a_job_is_explained(version: str, tmp_path: Path) -> None:
             assert [cause.id for cause in answer.causes] == [*job.causes], name
             if job.fates and not (job.fails_on_4 and version >= "4"):
                 assert Counter(row.fate for row in answer.job.fates.rows) == {**job.fates}, name
+            if name == "short-delay":
+                # tests/engine/test_delays.py has drawn queries, weekly.
+                curve = curve_of(answer, where, NoAnswers())
+                assert [(point.dropped, point.state) for point in curve.points] == [(2, 6), (2, 8), (1, 10), (0, 13)]
+                assert len(curve.checked) == 3

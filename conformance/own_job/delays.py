@@ -1,0 +1,298 @@
+"""Which delay a query needs: for each, the rows dropped, the results changed, the state and when results come.
+
+The reference model repeats the first operator that keeps state with each delay. Its word counts only if it predicts what an engine does
+with the query's own delay, with the shortest that keeps all rows, and with one between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from heapq import merge
+from itertools import chain, takewhile
+from typing import Final
+
+from conformance.account.account import dropped_rows
+from conformance.core.case import Case
+from conformance.core.data import Json
+from conformance.core.wording import counted
+from conformance.model.errors import ModelDefect, Unpredictable
+from conformance.oracle.prediction import Prediction
+from conformance.own_job.analyzed_plan import JobPlan
+from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_of
+from conformance.own_job.job_run import CellAnswer
+from conformance.own_job.lateness import EndOf, Lateness, lateness_of, shortest_above, whole
+from conformance.own_job.row_fates import NotKnown, check_predicted, late_by
+from conformance.own_job.sample import RECORD_ARRIVAL
+from conformance.query import read_query
+from conformance.query_progress.causes import duration
+from conformance.runner.execution import Display
+from conformance.runner.resources import EngineUse
+from harness.driver.backend import DELAY
+
+SHARES: Final = (1.0, 0.999, 0.99)
+_MOST_POINTS: Final = 9
+
+
+@dataclass(frozen=True)
+class DelayPoint:
+    """What a delay does; without ``delay_ms`` each watermark has its own."""
+
+    delay_ms: int
+    dropped: int
+    changed: int
+    """Results with all rows that are other here, or do not come."""
+    state: int
+    """Rows of state after the micro-batch after which they are most."""
+    later_ms: int
+    """How much later results come than with the query's own delay, in event time."""
+
+
+@dataclass(frozen=True)
+class DelayCurve:
+    answer: JobExplanation
+    rows: int
+    """The rows of the sample that reach the operator with an event time."""
+    results: int
+    """The results if no row is dropped."""
+    own: DelayPoint
+    points: tuple[DelayPoint, ...]
+    lateness: Lateness
+    """Of the rows of the sample."""
+    of_file: Lateness | None
+    """Of all rows of the file, if the sample is a part of them, and one pass counts in the sample what the model does."""
+    checked: tuple[int, ...]
+    """The delays that an engine ran with."""
+
+    @property
+    def most(self) -> Lateness:
+        return self.of_file or self.lateness
+
+    @property
+    def dropped(self) -> int:
+        """The rows that the query's own delay drops, of `most`."""
+        return self.of_file.dropped_with(self.own.delay_ms) if self.of_file else self.own.dropped
+
+    @property
+    def exit_code(self) -> int:
+        return int(self.dropped > 0)
+
+    def lines(self, detail: int = 2) -> Iterator[str]:
+        job, version = self.answer.job, self.answer.target.version
+        of_file = f" of {counted(self.of_file.rows, 'row')} of the file" if self.of_file else ""
+        yield f"{self.answer.query.title} on {version}: {counted(self.rows, 'row')}{of_file}, micro-batches: {len(job.case.steps)}"
+        yield f"  {'✗' if self.exit_code else '●'} your {self._sentence()}"
+        others = (cause.what for cause in self.answer.causes if cause.id != "short-delay")
+        yield from (f"  also: {what}; explain without --delays says more" for what in others)
+        table = [("delay", "rows dropped", "of the file", "results changed", "state", "results"), *self._rows()]
+        columns = [column for column in zip(*table, strict=True) if any(column[1:])]
+        widths = [max(map(len, column)) for column in columns]
+        for number, cells in enumerate(zip(*columns, strict=True)):
+            mark = " ← yours" if number and self.points[number - 1].delay_ms == self.own.delay_ms else ""
+            yield f"    {'   '.join(text.rjust(width) for text, width in zip(cells, widths, strict=True))}{mark}"
+        shortest = (f"{share:.1%} {duration(self.most.delay_for(share))}".replace(".0%", "%") for share in SHARES)
+        yield f"  shortest delay that keeps so many rows: {', '.join(shortest)}"
+        yield from (f"  outliers: {line}" for line in self._outliers())
+        if detail:
+            at = ", ".join(map(duration, sorted(self.checked)))
+            alone = "; its code, not Python's, takes no other delay" if len(self.checked) == 1 else ""
+            yield f"  Spark {version} with {at} does what the model says: watermark, rows dropped, state{alone}"
+        if job.fates.unknown:
+            yield f"  counted at the first operator that keeps state; not known: {job.fates.unknown}"
+        if not self._by_arrival:
+            yield f"  the order of the file stands for the arrival; {RECORD_ARRIVAL}"
+
+    def _sentence(self) -> str:
+        own, keeping = self.own, self.most.delay_for(1)
+        point, mine = next(point for point in self.points if point.delay_ms == keeping), duration(own.delay_ms)
+        if not self.most.late:
+            return f"{mine}: any delay keeps all {self.rows} rows; of a file that was sorted by time this says nothing"
+        state = f"state × {point.state / own.state:.2g}" if own.state else f"{point.state} rows of state"
+        costs = f"results come {_later(point, 'no later')}, {state}"
+        if self.dropped:
+            return f"{mine}: {self.dropped:,} of {self.most.rows:,} rows dropped; {duration(keeping)} keep all, {costs}"
+        shorter = f"{duration(keeping)} is enough: {costs}" if keeping < own.delay_ms else "no shorter delay keeps all"
+        return f"{mine}: all {counted(self.most.rows, 'row')} kept; {shorter}"
+
+    @property
+    def _by_arrival(self) -> bool:
+        return any(sample.arrived for sample in self.answer.samples)
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for point in self.points:
+            share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
+            dropped, changed = f"{point.dropped} of {self.rows}", f"{point.changed} of {self.results}"
+            yield duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now")
+
+    def _outliers(self) -> Iterator[str]:
+        if (outliers := self.most.outliers()) is not None:
+            rows, others, every = outliers
+            yield f"{duration(every)} is for {counted(rows, 'row')} far later than all others, which {duration(others)} keep"
+        if self.most.ahead_ms >= max(3 * self.own.delay_ms, 1_800_000):
+            ahead = f"the newest row is {duration(self.most.ahead_ms)} ahead of all others"
+            yield f"{ahead}: rows that come after such a row seem late; filter it below the watermark"
+
+    def record(self) -> dict[str, Json]:
+        """Return the same for programs."""
+        outliers = self.most.outliers()
+        points = [
+            {**asdict(point), "dropped_of_file": self.of_file and self.of_file.dropped_with(point.delay_ms)}
+            for point in self.points
+        ]
+        return {
+            "query": self.answer.query.title,
+            "spark": str(self.answer.target.version),
+            "rows": self.rows,
+            "rows_of_file": self.of_file and self.of_file.rows,
+            "micro_batches": len(self.answer.job.case.steps),
+            "by_time_of_arrival": self._by_arrival,
+            "results": self.results,
+            "own": asdict(self.own),
+            "delays": points,
+            "shortest_ms": {f"{share:.3g}": self.most.delay_for(share) for share in SHARES},
+            "outliers": outliers and dict(zip(("rows", "others_need_ms", "all_need_ms"), outliers, strict=True)),
+            "newest_row_ahead_ms": self.most.ahead_ms,
+            "checked_on_engine_ms": sorted(self.checked),
+        }
+
+
+def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnswer]) -> DelayCurve:
+    """Compute the curve of a query that was explained, and run the query with two more delays.
+
+    Raises NoAnswer: what becomes of the rows is not known, or the model and the engine differ; as `execute`.
+    """
+    job, fates = answer.job, answer.job.fates
+    own_ms = job.plan.delay_ms
+    if own_ms is None or fates.case is None or fates.prediction is None:
+        stateless = "no row is dropped, whatever the delay: the query has no watermark, or keeps no state"
+        raise NoAnswer(f"no curve: {fates.unknown or stateless}")
+    given = (row for row in fates.rows if row.time_us is not None and row.fate != "filtered")
+    rows = sorted(given, key=lambda row: row.step)
+    end_of = _end_of(fates.case)
+    timed = ((row.step, row.stream, row.time_us or 0) for row in rows)
+    by_rule = lateness_of(timed, {row.stream for row in rows}, end_of)
+    try:
+        late = Counter(_late(fates.with_delay(_text(0))))
+        model = replace(by_rule, late=late)
+        same = all(by_rule.dropped_with(at) == model.dropped_with(at) for at in (0, own_ms, *map(shortest_above, late)))
+        of_file = _of_file(answer, end_of) if same and len(rows) == len(fates.rows) else None
+        keeping = model.delay_for(1)
+        delays = _candidates({0, own_ms, keeping}, of_file or model)
+        tried = _tried(own_ms, keeping, delays)
+        predictions = {delay: fates.with_delay(_text(delay)) for delay in {*delays, *tried}}
+    except (Unpredictable, ModelDefect) as why:
+        raise NoAnswer(f"no curve: {why}") from None
+    # Several watermarks may have a delay of their own each.
+    predictions[own_ms] = fates.prediction
+    checked = takewhile(lambda delay: _agrees(answer, delay, predictions[delay], where, display), tried)
+    complete = _results(predictions[max(predictions)])
+
+    def point(delay: int) -> DelayPoint:
+        prediction = predictions[delay]
+        state = max((sum(batch.state) for batch in prediction.observation.batches), default=0)
+        changed = (complete - _results(prediction)).total()
+        later = delay - own_ms if _waits(answer) else 0
+        return DelayPoint(delay, len([*_late(prediction)]), changed, state, later)
+
+    points = tuple(map(point, sorted(predictions)))
+    own = next(each for each in points if each.delay_ms == own_ms)
+    return DelayCurve(answer, len(rows), complete.total(), own, points, model, of_file, (own_ms, *checked))
+
+
+def _of_file(answer: JobExplanation, end_of: EndOf) -> Lateness | None:
+    """Measure all rows of the files of the samples, with micro-batches like theirs; None if the samples have all rows.
+
+    Without times of arrival, several files have no common order.
+    """
+    sent = [sample for sample in answer.samples if sample.rows]
+    arrived = [time for sample in sent for time in sample.arrived]
+    if not any(sample.skipped for sample in sent) or (len(sent) > 1 and not arrived):
+        return None
+    ends = arrived or (0, len(sent[0].rows))
+    every = answer.every_us or max((max(ends) - min(ends)) // len(answer.job.case.steps), 1)
+    rows = (((at // every, sample.stream, time) for at, time in sample.times()) for sample in sent)
+    return lateness_of(merge(*rows), {sample.stream for sample in sent}, end_of)
+
+
+def _later(point: DelayPoint, same: str) -> str:
+    later = point.later_ms
+    return f"{duration(abs(later))} {'later' if later > 0 else 'earlier'}" if later else same
+
+
+def _end_of(case: Case) -> EndOf:
+    """Return what the watermark must not have passed for a row to be taken, by the window of the query (`windows_of` of the model)."""
+    window = next(iter(read_query(case.query, case.streams).windows), None)
+    if window is None or window.length_us is None:
+        return lambda time: time
+    length, slide, start = window.length_us, window.slide_us, window.start_us
+    if slide is None:
+        return lambda time: time + length
+    return lambda time: time - (time - start) % slide + length
+
+
+def _late(prediction: Prediction) -> Iterator[int]:
+    """Yield by how many ms the watermark had passed each row that is dropped."""
+    for step in prediction.steps:
+        for batch in step.batches:
+            yield from (late_by(batch, origin) or 0 for origin in dropped_rows(batch))
+
+
+def _candidates(wanted: set[int], lateness: Lateness) -> list[int]:
+    """Return the delays of the curve: those that are asked for, and some of the others at which the number of dropped rows changes."""
+    wanted = {*wanted, *map(lateness.delay_for, SHARES)}
+    late = sorted({*map(shortest_above, lateness.late)} - wanted)
+    room = max(_MOST_POINTS - len(wanted), 0)
+    return sorted(wanted.union(late[at * len(late) // room] for at in range(room) if late))
+
+
+def _tried(own: int, keeping: int, delays: Sequence[int]) -> list[int]:
+    """Return the delays with which an engine runs the query: that which keeps all rows, and one between it and the query's own."""
+    between = [delay for delay in delays if min(own, keeping) < delay < max(own, keeping)]
+    middle = between[len(between) // 2] if between else whole(max(own, keeping) // 2)
+    return [delay for delay in dict.fromkeys((keeping, middle)) if delay != own]
+
+
+def _agrees(
+    answer: JobExplanation, delay: int, prediction: Prediction, where: EngineUse, display: Display[CellAnswer]
+) -> bool:
+    """Run the query with another delay; return False if its code takes no other. Raises NoAnswer unless it does what the model predicts."""
+    case = answer.job.case
+    other = case.model_copy(update={"id": f"{case.id}-{delay}ms", "conf": {**case.conf, DELAY: _text(delay)}})
+    seen = answer_of(other, answer.target, where, display)
+    what = f"no curve: with a delay of {duration(delay)}"
+    if seen.error is not None:
+        raise NoAnswer(f"{what} it fails: {seen.error.first_line}")
+    plan = JobPlan(next((step.plan for step in seen.steps if step.plan), ""))
+    if any(mark.delay_ms != delay for mark in plan.watermarks):
+        return False
+    try:
+        check_predicted(seen, prediction)
+    except NotKnown as why:
+        raise NoAnswer(f"{what}, {why}") from None
+    return True
+
+
+def _waits(answer: JobExplanation) -> bool:
+    """Whether results wait for the watermark: windows in append mode, and rows of an outer join without a partner."""
+    first = answer.job.plan.first
+    assert first is not None
+    outer = first.name == "Join" and "Outer" in first.arguments.partition(",")[0]
+    return outer or (first.name == "Aggregate" and answer.job.case.output_mode == "append")
+
+
+def _results(prediction: Prediction) -> Counter[object]:
+    """Count the results; those of an aggregation by their keys, the last of each, also if it is still in state."""
+    batches = [batch for step in prediction.steps for batch in step.batches]
+    rows = [row for batch in batches for row in batch.emitted]
+    kept = next((batch.operators[-1] for batch in reversed(batches) if batch.operators), None)
+    if kept is None or not kept.operator.startswith(("stateStoreSave", "sessionWindow")):
+        return Counter(rows)
+    names = [column.name for column in prediction.columns]
+    shown = [{name: value for name, _, value in row.what} for row in kept.shown]
+    in_state = (tuple(row[name] for name in names) for row in shown)
+    return Counter({row[:-1]: row for row in chain(rows, in_state)}.values())
+
+
+def _text(delay_ms: int) -> str:
+    return f"{delay_ms} milliseconds"
