@@ -44,9 +44,9 @@ class TestDoors:
 
     def test_one_door_leads_to_the_changes(self, opened):
         page = opened("index")
-        page.get_by_role("link", name="I am upgrading").click()
+        page.get_by_role("link", name="I plan an upgrade").click()
         assert page.locator("select[name=from]:visible").count() == 1
-        assert page.locator("h2:visible", has_text="I am upgrading").bounding_box()["y"] < 400
+        assert page.locator("h2:visible", has_text="I plan an upgrade").bounding_box()["y"] < 400
 
     def test_one_door_explains_lost_rows(self, opened):
         page = opened("index")
@@ -58,7 +58,7 @@ class TestDoors:
 
     def test_one_door_shows_the_modes_side_by_side_and_ten_pictures(self, opened, published_report):
         page = opened("index")
-        page.get_by_role("link", name="I want to understand").click()
+        page.get_by_role("link", name="I want to know the rules").click()
         page.get_by_role("heading", name="How watermarks work").wait_for()
         modes = page.locator(".modes:visible > div")
         assert modes.locator("h3").all_inner_texts() == ["Append mode", "Update mode", "Complete mode"]

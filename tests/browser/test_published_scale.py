@@ -6,13 +6,14 @@ import pytest
 
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
-from reports.html.addresses import InAFolder, case_key
 from reports.html.writer import write
+from tests.browser.layout import cut_or_overlapping
 from tests.support import cells as answers
-from tests.support.effort import number
+from tests.support.effort import sample
 
 SIXTEEN = [f"3.{line}.{patch}" for line in range(3, 6) for patch in range(4)] + ["4.0.0", "4.0.1", "4.1.0", "4.2.0"]
-PAGES = ("index", "vanished", "understand", "matrix", "releases", "behaviours", "about", "compare/3.5.9..4.3.0")
+WIDE = ["cases/join-delays/progress-counts-partitions-and-state-stores.html"]
+"""Names longer than a column of a phone."""
 
 
 class TestOneFile:
@@ -67,16 +68,39 @@ class TestBehaviours:
         assert (published_folder / "behaviours.html").stat().st_size < 800_000
 
 
-class TestPhone:
-    def test_no_page_scrolls_sideways(self, published_reader, published_report):
-        reader, found = published_reader(viewport={"width": 320, "height": 640}), []
-        some = [InAFolder().file(case_key(id)) for id in published_report.matrix.cases[:: number(60, 12)]]
-        for file in [*(f"{key}.html" for key in PAGES), *some]:
-            page = reader.open(file)
-            if (width := page.evaluate("document.documentElement.scrollWidth")) > 320:
-                found.append((file, width))
-        assert found == []
+def test_what_is_cut_or_lies_over_something_else_is_noticed(reader):
+    page = reader().page
+    page.set_content(
+        "<p style='overflow: hidden; width: 40px; white-space: nowrap'>cut at its end</p><p>below</p>"
+        "<p style='margin-top: -2em'>above</p><pre style='width: 2000px'>wide</pre>"
+    )
+    found = cut_or_overlapping(page)
+    assert [text.split(" ")[0] for text in found] == ["the", "cut:", "over"]
+    page.set_content("<p>short</p><div style='overflow: auto'><pre style='width: 2000px'>wide</pre></div>")
+    assert cut_or_overlapping(page) == []
 
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_nothing_is_cut_or_lies_over_something_else_on_a_page_of_each_kind(published_reader, published_folder, width):
+    """Every week on all pages."""
+    reader, found = published_reader(viewport={"width": width, "height": 800}), {}
+    pages = [file.relative_to(published_folder).as_posix() for file in published_folder.rglob("*.html")]
+    cases = sorted(page for page in pages if page.startswith("cases/"))
+    pairs = sorted(page for page in pages if page.startswith(("compare/", "upgrades/")))
+    for page in [*(page for page in pages if "/" not in page), *sample(pairs, 3), *WIDE, *sample(cases, 8)]:
+        if wrong := cut_or_overlapping(reader.open(page)):
+            found[page] = wrong[:3]
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pictures_fit_on_the_page_that_explains_watermarks(published_reader, width):
+    page = published_reader(viewport={"width": width, "height": 800}).open("understand.html")
+    fits = page.locator("figure .scroll").evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)")
+    assert fits == [True] * 13
+
+
+class TestPhone:
     def test_filters_are_folded(self, published_reader):
         page = published_reader(viewport={"width": 390, "height": 800}).open("matrix.html")
         assert not page.get_by_label("Family").is_visible()

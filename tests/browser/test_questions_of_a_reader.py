@@ -148,7 +148,7 @@ def test_3_5_3_or_3_5_9(visitor, published_report):
 
 
 def test_why_was_my_late_row_not_dropped(visitor):
-    visitor.follow(re.compile("I want to understand"))
+    visitor.follow(re.compile("I want to know the rules"))
     picture = visitor.page.locator("figure.timeline", has_text="watermark that drops late rows").first
     picture.scroll_into_view_if_needed()
     assert picture.locator("path.t-late").count() == 2  # in the picture and in its key
