@@ -1,4 +1,4 @@
-"""Draws the matrix of the README: ``python -m tools.matrix_picture RESULTS PICTURE FAMILY …``."""
+"""Draws the matrix of the README from the published results: ``python -m tools.matrix_picture PICTURE FAMILY|CASE …``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from rich.console import Console
 
 from conformance.core.output_file import FileKind, write_file
 from reports.analysis.matrix import Matrix
+from reports.results.published import published_results
 from reports.results.reading import Results
 from reports.terminal.matrix import draw
 
 PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 
 
-def picture(results: Results, families: Collection[str]) -> str:
-    """The rows of these families as an SVG; equal results give equal bytes."""
+def picture(results: Results, names: Collection[str]) -> str:
+    """The rows of these families and cases as an SVG; equal results give equal bytes."""
     matrix = Matrix.of(results)
-    chosen = tuple(case for family in families for case in matrix.families[family])
-    console = Console(record=True, width=116, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    chosen = tuple(case for name in names for case in matrix.families.get(name, (name,)))
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     draw(replace(matrix, cases=chosen), console)
     drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
     # Every system has a monospaced font; the picture must not download one.
@@ -31,5 +32,5 @@ def picture(results: Results, families: Collection[str]) -> str:
 
 
 if __name__ == "__main__":
-    given, out, *wanted = sys.argv[1:]
-    write_file(Path(out), picture(Results.read(Path(given)), wanted), PICTURE)
+    out, *wanted = sys.argv[1:]
+    write_file(Path(out), picture(published_results(), wanted), PICTURE)
