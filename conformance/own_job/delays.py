@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import chain, takewhile
 from typing import Final
@@ -22,9 +22,10 @@ from conformance.oracle.prediction import Prediction
 from conformance.own_job.analyzed_plan import JobPlan
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_of
 from conformance.own_job.job_run import CellAnswer
-from conformance.own_job.lateness import EndOf, Lateness, lateness_of, shortest_above, whole
+from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
+from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.row_fates import NotKnown, check_predicted, late_by
-from conformance.own_job.sample import RECORD_ARRIVAL
+from conformance.own_job.sample import RECORD_ARRIVAL, Sample
 from conformance.query import read_query
 from conformance.query_progress.causes import duration
 from conformance.runner.execution import Display
@@ -37,12 +38,12 @@ _MOST_POINTS: Final = 9
 
 @dataclass(frozen=True)
 class DelayPoint:
-    """What a delay does; without ``delay_ms`` each watermark has its own."""
+    """What a delay does to the rows of the sample."""
 
     delay_ms: int
     dropped: int
     changed: int
-    """Results with all rows that are other here, or do not come."""
+    """Results of the longest delay that lack a row here, or do not come."""
     state: int
     """Rows of state after the micro-batch after which they are most."""
     later_ms: int
@@ -55,7 +56,7 @@ class DelayCurve:
     rows: int
     """The rows of the sample that reach the operator with an event time."""
     results: int
-    """The results if no row is dropped."""
+    """The results with the longest delay."""
     own: DelayPoint
     points: tuple[DelayPoint, ...]
     lateness: Lateness
@@ -64,6 +65,8 @@ class DelayCurve:
     """Of all rows of the file, if the sample is a part of them, and one pass counts in the sample what the model does."""
     checked: tuple[int, ...]
     """The delays that an engine ran with."""
+    unmeasured: str
+    """Why the rows of the file beyond the sample are not measured, if they are not."""
 
     @property
     def most(self) -> Lateness:
@@ -100,6 +103,8 @@ class DelayCurve:
             yield f"  Spark {version} with {at} does what the model says: watermark, rows dropped, state{alone}"
         if job.fates.unknown:
             yield f"  counted at the first operator that keeps state; not known: {job.fates.unknown}"
+        if self.unmeasured:
+            yield f"  of the sample alone: {self.unmeasured}"
         if not self._by_arrival:
             yield f"  the order of the file stands for the arrival; {RECORD_ARRIVAL}"
 
@@ -136,24 +141,30 @@ class DelayCurve:
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
         outliers = self.most.outliers()
-        points = [
-            {**asdict(point), "dropped_of_file": self.of_file and self.of_file.dropped_with(point.delay_ms)}
-            for point in self.points
-        ]
         return {
             "query": self.answer.query.title,
             "spark": str(self.answer.target.version),
             "rows": self.rows,
-            "rows_of_file": self.of_file and self.of_file.rows,
-            "micro_batches": len(self.answer.job.case.steps),
-            "by_time_of_arrival": self._by_arrival,
+            "rowsOfFile": self.of_file and self.of_file.rows,
+            "microBatches": len(self.answer.job.case.steps),
+            "byTimeOfArrival": self._by_arrival,
             "results": self.results,
-            "own": asdict(self.own),
-            "delays": points,
-            "shortest_ms": {f"{share:.3g}": self.most.delay_for(share) for share in SHARES},
-            "outliers": outliers and dict(zip(("rows", "others_need_ms", "all_need_ms"), outliers, strict=True)),
-            "newest_row_ahead_ms": self.most.ahead_ms,
-            "checked_on_engine_ms": sorted(self.checked),
+            "ownMs": self.own.delay_ms,
+            "delays": [
+                {
+                    "delayMs": point.delay_ms,
+                    "rowsDropped": point.dropped,
+                    "rowsDroppedOfFile": self.of_file and self.of_file.dropped_with(point.delay_ms),
+                    "resultsChanged": point.changed,
+                    "stateRows": point.state,
+                    "laterMs": point.later_ms,
+                }
+                for point in self.points
+            ],
+            "shortestMs": {f"{share:.3g}": self.most.delay_for(share) for share in SHARES},
+            "outliers": outliers and dict(zip(("rows", "othersNeedMs", "allNeedMs"), outliers, strict=True)),
+            "newestRowAheadMs": self.most.ahead_ms,
+            "checkedOnEngineMs": sorted(self.checked),
         }
 
 
@@ -176,7 +187,8 @@ def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnsw
         late = Counter(_late(fates.with_delay(_text(0))))
         model = replace(by_rule, late=late)
         same = all(by_rule.dropped_with(at) == model.dropped_with(at) for at in (0, own_ms, *map(shortest_above, late)))
-        of_file = _of_file(answer, end_of) if same and len(rows) == len(fates.rows) else None
+        measured = _of_file(answer, [row.time_us or 0 for row in rows] if same else None, end_of)
+        of_file, unmeasured = (None, measured) if isinstance(measured, str) else (measured, "")
         keeping = model.delay_for(1)
         delays = _candidates({0, own_ms, keeping}, of_file or model)
         tried = _tried(own_ms, keeping, delays)
@@ -197,22 +209,31 @@ def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnsw
 
     points = tuple(map(point, sorted(predictions)))
     own = next(each for each in points if each.delay_ms == own_ms)
-    return DelayCurve(answer, len(rows), complete.total(), own, points, model, of_file, (own_ms, *checked))
+    return DelayCurve(answer, len(rows), complete.total(), own, points, model, of_file, (own_ms, *checked), unmeasured)
 
 
-def _of_file(answer: JobExplanation, end_of: EndOf) -> Lateness | None:
-    """Measure all rows of the files of the samples, with micro-batches like theirs; None if the samples have all rows.
+def _of_file(answer: JobExplanation, times: Sequence[int] | None, end_of: EndOf) -> Lateness | str:
+    """Measure all rows of the files of the samples, with micro-batches like theirs; else say why not, empty if the samples have all.
 
-    Without times of arrival, several files have no common order.
+    ``times``: of the rows of the samples, as the query has them; None if the model drops other rows than the rule of the pass.
     """
     sent = [sample for sample in answer.samples if sample.rows]
     arrived = [time for sample in sent for time in sample.arrived]
-    if not any(sample.skipped for sample in sent) or (len(sent) > 1 and not arrived):
-        return None
+    if not any(sample.skipped for sample in sent):
+        return ""
+    if times is None:
+        return "the query drops rows by more than the rule of one operator and one delay"
+    if len(sent) > 1 and not arrived:
+        return "several files have no common order without times of arrival"
+    if sorted(time for sample in sent for time in sample.instants if time != NO_INSTANT) != sorted(times):
+        return "the query filters rows, or its event time is not that of the sample: see --event-time"
     ends = arrived or (0, len(sent[0].rows))
     every = answer.every_us or max((max(ends) - min(ends)) // len(answer.job.case.steps), 1)
-    rows = (((at // every, sample.stream, time) for at, time in sample.times()) for sample in sent)
-    return lateness_of(merge(*rows), {sample.stream for sample in sent}, end_of)
+    return lateness_of(merge(*(_timed(sample, every) for sample in sent)), {sample.stream for sample in sent}, end_of)
+
+
+def _timed(sample: Sample, every: int) -> Iterator[TimedRow]:
+    return ((at // every, sample.stream, time) for at, time in sample.times())
 
 
 def _later(point: DelayPoint, same: str) -> str:

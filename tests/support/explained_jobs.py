@@ -49,6 +49,24 @@ def milliseconds(spark, a):
     return tumbling(a.withColumn("e", F.col("ms").cast("timestamp")).withWatermark("e", "10 minutes"), "e")
 
 
+def behind(event_time):
+    def job(spark, a):
+        return tumbling(a.withColumn("e", event_time()).withWatermark("e", "10 minutes"), "e", "who")
+
+    return job
+
+
+def _json():
+    return F.to_json(F.struct(F.struct("text").alias("order")))
+
+
+seconds = behind(lambda: (F.col("ms") / 1000).cast("timestamp"))
+microseconds = behind(lambda: F.expr("timestamp_micros(ms * 1000)"))
+in_json = behind(lambda: F.from_json(_json(), "order STRUCT<text TIMESTAMP>")["order"]["text"])
+in_a_path = behind(lambda: F.get_json_object(_json(), "$.order.text").cast("timestamp"))
+in_a_udf = behind(lambda: F.udf(lambda text: text.replace(" ", "T"))("text").cast("timestamp"))
+
+
 def other_column(spark, a):
     return a.withWatermark("t", "10 minutes").groupBy("who").count()
 
@@ -147,6 +165,12 @@ JOBS: Mapping[str, FaultyJob] = {
     "sound-deduplication": FaultyJob("unique", _TWO_LATE, fates={"out": 23, "duplicate": 1}),
     "sound-filtered": FaultyJob("filtered", _ORDERED, fates={"out": 12, "in state": 2, "filtered": 10}),
     "short-delay": FaultyJob("sound", _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}),
+    **{
+        f"short-delay-{function.replace('_', '-')}": FaultyJob(
+            function, _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}
+        )
+        for function in ("seconds", "microseconds", "in_json", "in_a_path", "in_a_udf")
+    },
     "short-delay-of-sessions": FaultyJob(
         "sessions", _TWO_LATE, ("short-delay",), {"late": 2, "out": 19, "in state": 3}
     ),

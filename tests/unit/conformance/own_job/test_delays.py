@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from conformance.core.errors import WrongUsage
+from conformance.own_job import delays
 from conformance.own_job.delays import curve_of
-from conformance.own_job.explained_job import NoAnswer
+from conformance.own_job.explained_job import NoAnswer, explain_query
 from conformance.own_job.job_run import OwnQuery, write_sample
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.own_job.trial import MOST_BATCHES
@@ -41,8 +42,8 @@ def test_a_short_delay_is_named_with_what_a_longer_one_costs(monkeypatch):
     assert short.exit_code == 1
     assert "  Spark 4.3.0 with 10 min, 16 min, 36 min does what the model says: watermark, rows dropped, state" in said
     record = json.loads(json.dumps(short.record()))
-    assert record["checked_on_engine_ms"] == [10 * MINUTE, 16 * MINUTE, 36 * MINUTE]
-    assert record["shortest_ms"] == {"1": 36 * MINUTE, "0.999": 36 * MINUTE, "0.99": 36 * MINUTE}
+    assert record["checkedOnEngineMs"] == [10 * MINUTE, 16 * MINUTE, 36 * MINUTE]
+    assert record["shortestMs"] == {"1": 36 * MINUTE, "0.999": 36 * MINUTE, "0.99": 36 * MINUTE}
     assert len(said) <= 25
 
 
@@ -56,8 +57,6 @@ def test_a_delay_longer_than_needed_is_named_and_nothing_waits_for_the_watermark
 
 
 def test_an_engine_that_does_otherwise_than_the_model_has_no_curve(monkeypatch):
-    from conformance.own_job import delays
-
     own = delays.answer_of
 
     def otherwise(*asked):
@@ -74,8 +73,6 @@ def test_an_engine_that_does_otherwise_than_the_model_has_no_curve(monkeypatch):
 
 
 def test_code_that_takes_no_other_delay_is_checked_with_its_own_alone(monkeypatch):
-    from conformance.own_job import delays
-
     monkeypatch.setattr(
         delays, "answer_of", lambda case, *_: explained(DATA / "short-delay-4.3.0.json", monkeypatch)[1].job.seen
     )
@@ -91,8 +88,6 @@ def test_without_known_rows_or_a_watermark_there_is_no_curve(name, monkeypatch):
 
 
 def test_what_no_delay_mends_is_named_before_the_table(monkeypatch):
-    from conformance.own_job import delays
-
     name = "future-row"
     monkeypatch.setattr(delays, "answer_of", lambda *_: explained(DATA / f"{name}-4.3.0.json", monkeypatch)[1].job.seen)
     said = [*curve(name, monkeypatch).lines()]
@@ -110,22 +105,51 @@ def _row(minute, arrived, **more):
     return {"t": f"2026-03-17 12:{minute:02}:00", "at": f"2026-03-17T13:{arrived:02}:30Z", **more}
 
 
-def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypatch, tmp_path):
-    """The first 24 rows are those of the recorded sample; then come 976, of which 3 are late."""
+def _of_a_file(answer, streams=("a",), **other):
+    """The first 24 rows are those of the recorded sample; then come 976, of which 3 are late; each stream has the same."""
+    (own,) = answer.samples
+    times = [*enumerate(own.instants)]
+    newest = times[-1][1]
+    times += [(at, newest + at * 10**6 - (at in (100, 200, 300)) * 3600 * 10**6) for at in range(24, 1000)]
+    part = replace(own, skipped=976, times=lambda: iter(times), **other)
+    return replace(answer, samples=tuple(replace(part, stream=stream) for stream in streams))
 
-    def with_file(answer):
-        (own,) = answer.samples
-        times = [(at, instant) for at, instant in enumerate(own.instants)]
-        newest = times[-1][1]
-        times += [(at, newest + at * 10**6 - (at in (100, 200, 300)) * 3600 * 10**6) for at in range(24, 1000)]
-        return replace(answer, samples=(replace(own, skipped=976, times=lambda: iter(times)),))
 
-    measured = curve("short-delay", monkeypatch, with_file)
+def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypatch):
+    measured = curve("short-delay", monkeypatch, _of_a_file)
     assert measured.of_file is not None
     assert measured.of_file.rows == 1000
     assert measured.of_file.dropped_with(10 * MINUTE) == 5
     assert "0.500%" in "\n".join(measured.lines())
-    assert measured.most.delay_for(0.999) < measured.most.delay_for(1)
+    assert "your 10 min: 5 of 1,000 rows dropped" in "\n".join(measured.lines())
+    assert measured.most.delay_for(0.99) < measured.most.delay_for(1)
+    assert measured.record()["rowsOfFile"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda answer: _of_a_file(answer, ("a", "b")), "several files have no common order"),
+        (lambda answer: _of_a_file(answer, event_time=None), "see --event-time"),
+    ],
+)
+def test_rows_beyond_the_sample_that_cannot_be_measured_are_said_not_to_be(change, why, monkeypatch):
+    measured = curve("short-delay", monkeypatch, change)
+    assert measured.of_file is None
+    assert any("of the sample alone: " in line and why in line for line in measured.lines())
+
+
+def test_files_of_two_streams_are_measured_in_the_order_of_arrival(tmp_path, monkeypatch):
+    _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
+    rows = {"a": [_row(5, 0), _row(30, 1), _row(6, 3)], "b": [_row(5, 0), _row(20, 1), _row(7, 3)]}
+    files = {stream: _lines(tmp_path, of, f"{stream}.jsonl") for stream, of in rows.items()}
+    parts = [read_sample(stream, path, ddl="t TIMESTAMP", arrived="at", most=1) for stream, path in files.items()]
+    both = replace(answer, samples=parts, every_us=MINUTE * 1000)
+    first = [part.instants[0] for part in parts]
+    measured = delays._of_file(both, first, lambda time: time)
+    # The newest of b, 12:20, holds the watermark.
+    assert dict(measured.late) == {13 * MINUTE: 1, 14 * MINUTE: 1}
+    assert measured.rows == 6
 
 
 def test_rows_are_divided_by_when_they_arrived(tmp_path):
@@ -203,8 +227,6 @@ def test_a_trigger_interval_that_makes_too_many_micro_batches_is_refused(monkeyp
     _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
     rows = [_row(at % 60, at % 60) for at in range(MOST_BATCHES + 1)]
     sample = read_sample("a", _lines(tmp_path, rows), arrived="at")
-    from conformance.own_job.explained_job import explain_query
-
     with pytest.raises(WrongUsage, match=f"at most {MOST_BATCHES}: take a longer one"):
         explain_query(answer.query, [sample], answer.target, WHERE, Silent(), batches=6, every_us=10**6)
 
