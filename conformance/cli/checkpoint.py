@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,7 @@ from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import JobOptions, one_query, queries
-from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option
+from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.wording import counted
 from conformance.own_job import resumption
@@ -50,6 +51,7 @@ def inspect(
     where: Where,
     to: str | None = option(None, "Say what awaits it on this version or line.", "VERSION", None),
     sink: str | None = option(None, "The folder that its file sink writes: check the log in it, too.", "DIR", None),
+    verbose: bool = flag("--verbose", "Show the stores of the state, the pinned settings and the cases, too."),
     as_json: options.AsJson = False,
 ) -> None:
     """Show where a query stands, what it reads and keeps, and what awaits it on another version.
@@ -60,9 +62,9 @@ def inspect(
     target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
     checkpoint = read(open_files(where), open_files(sink) if sink is not None else None)
     changes = awaiting(checkpoint, target.version) if target is not None else ()
-    shown = [*lines(checkpoint, datetime.now(UTC))]
+    shown = [Text(checkpoint.where, style="bold")]
     if target is not None:
-        statements = [*awaiting_statements(changes)]
+        statements = [*awaiting_statements(changes if verbose else (replace(each, case=None) for each in changes))]
         if not checkpoint.missing and all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
         if checkpoint.unchecked:
@@ -71,15 +73,16 @@ def inspect(
             statements.append(Statement("unsupported", "–", content))
         if checkpoint.operators:
             statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))
-        shown += [Text(), Text(f"On Spark {target.version}", style="bold")]
-        shown += job_options.statement_lines(statements, indent="  ")
+        shown = [Text(f"{checkpoint.where} on Spark {target.version}", style="bold")]
+        shown += [*job_options.statement_lines(statements, indent="  "), Text()]
+    shown += lines(checkpoint, datetime.now(UTC), verbose=verbose)
     to_version = str(target.version) if target is not None else None
     print_answer(shown, record(checkpoint, changes, to_version), as_json=as_json)
     if checkpoint.missing or any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 
 
-STATE_OF_THE_QUERY = "whether the columns of the state fit depends on the query, which no file holds: run `conformance checkpoint resume`"
+STATE_OF_THE_QUERY = "whether the state fits the query, no file says: run `conformance checkpoint resume`"
 
 
 @app.command(cls=Command)

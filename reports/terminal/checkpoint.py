@@ -20,9 +20,11 @@ _MOST_MISSING = 5
 _OF_A_CHANGE = ("effect", "error", "because", "link", "workaround", "case")
 
 
-def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
-    """Yield where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran."""
-    yield Text(checkpoint.where, style="bold")
+def lines(checkpoint: Checkpoint, now: datetime, *, verbose: bool = False) -> Iterator[Text]:
+    """Yield where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran.
+
+    ``verbose``: with the stores of the state and the pinned settings.
+    """
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
     yield from _labelled("micro-batch", [_micro_batch(checkpoint, now)])
@@ -32,12 +34,13 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
         for source in checkpoint.sources
     ]
     yield from _labelled("sources", sources or ["none"])
-    state = [line for operator in checkpoint.operators for line in _operator(operator)]
+    state = [line for operator in checkpoint.operators for line in _operator(operator)[: None if verbose else 1]]
     yield from _labelled("state", state or ["none"])
     yield from _labelled("missing", _missing(checkpoint))
     settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
-    yield from _labelled("pinned", settings or ["nothing"])
-    yield from _labelled("size", [decimal(checkpoint.size)])
+    folded = [f"{counted(len(settings), 'setting')}; --verbose lists them, and the stores of the state"]
+    yield from _labelled("pinned", (settings if verbose else settings and folded) or ["nothing"])
+    yield from _labelled("size", [decimal(checkpoint.size)] if verbose else [])
 
 
 def _instant(ms: int) -> str:
@@ -84,12 +87,11 @@ def _ago(ms: int, now: datetime) -> str:
     return ", less than a minute ago"
 
 
-def _operator(operator: StateOperator) -> Iterator[str]:
+def _operator(operator: StateOperator) -> list[str]:
     name = operator.name or "a stateful operator that the checkpoint does not name"
     format = f", metadata v{operator.format}" if operator.format is not None else ""
-    yield f"operator {operator.number}: {name}{format}, {decimal(operator.size)}"
-    for store in operator.stores:
-        yield f"  {_store(store)}"
+    head = f"operator {operator.number}: {name}{format}, {decimal(operator.size)}"
+    return [head, *(f"  {_store(store)}" for store in operator.stores)]
 
 
 def _store(store: StateStoreFiles) -> str:

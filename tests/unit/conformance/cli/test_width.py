@@ -49,6 +49,7 @@ GOLDEN = Path(__file__).parent / "golden"
 LATE = "late-drops/window-still-open"
 FLOWING = {
     "inspect": "checkpoint inspect outer_join-rocksdb --to 4.1",
+    "inspect-verbose": "checkpoint inspect outer_join-rocksdb --verbose",
     "explain-case": f"explain {LATE}",
     "explain-two-versions": "explain late-drops/late-by-the-watermark-of-the-batch-before --from 2.4.8 --to 3.5.9",
     "eviction": "eviction a>b --left a\\ 1\\ hour --right b\\ 1\\ day",
@@ -66,16 +67,15 @@ TABLES = {
     "combine": "maintain combine results.jsonl",
 }
 LONG = {
-    "inspect",
+    "inspect-verbose",
     "explain-case",
     "explain-two-versions",
     "explain-policies",
     "targets",
-    "policies",
     "run-policies",
     "combine",
 }
-"""As long as what they describe: a checkpoint, a trace, a list, a matrix."""
+"""As long as what they describe: a checkpoint in full, a trace, a list, a matrix."""
 CHANGING = {"targets"}
 """Depends on the machine."""
 
