@@ -116,7 +116,8 @@ def explain(
     and which windows closed; with --results, what a Spark did says so. With --progress, what a query left behind says why it emits
     nothing, drops rows or keeps ever more state.
 
-    With --delays, the answer is a curve: `conformance explain orders.py --sample orders=orders.csv --delays`.
+    With --delays, the answer is which delay the query needs, as in `conformance explain orders.py --sample orders=orders.csv --delays`;
+    it exits with 1 if your delay drops rows.
 
     Of a job, exits with 0 if no cause is known, 1 with a cause, 2 if your code fails, 3 without an answer. Else exits with 2 if the model
     does not know what the case does, or there is no progress.

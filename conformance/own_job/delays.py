@@ -270,7 +270,7 @@ def _candidates(wanted: set[int], lateness: Lateness) -> list[int]:
 def _tried(own: int, keeping: int, delays: Sequence[int]) -> list[int]:
     """Return the delays with which an engine runs the query: that which keeps all rows, and one between it and the query's own."""
     between = [delay for delay in delays if min(own, keeping) < delay < max(own, keeping)]
-    middle = between[len(between) // 2] if between else whole(max(own, keeping) // 2)
+    middle = between[len(between) // 2] if between else whole(max(own, keeping) // 2) or 60_000
     return [delay for delay in dict.fromkeys((keeping, middle)) if delay != own]
 
 

@@ -261,3 +261,18 @@ def test_progress_tells_the_least_disorder_and_no_more(tmp_path, capsys):
     assert code == 0
     assert "25 min behind" in out
     assert "--arrival-time" in out
+
+
+@pytest.mark.parametrize(
+    ("own", "keeping", "listed", "tried"),
+    [
+        (10, 36, [0, 10, 16, 20, 36], [36, 20]),
+        (10, 11, [0, 10, 11], [11, 6]),
+        (10, 10, [0, 10], [5]),
+        (10, 4, [0, 4, 7, 10], [4, 7]),
+        (0, 0, [0], [1]),
+    ],
+)
+def test_an_engine_runs_with_the_shortest_delay_that_keeps_all_and_another(own, keeping, listed, tried):
+    minutes = [delay * MINUTE for delay in listed]
+    assert [delay / MINUTE for delay in delays._tried(own * MINUTE, keeping * MINUTE, minutes)] == tried
