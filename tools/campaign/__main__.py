@@ -1,7 +1,7 @@
 """``python -m tools.campaign results --seed 7 --tries 1000``: attempts to get a green answer that is false, and faults.
 
-``results`` and ``files`` need no engine; ``jobs``, ``programs`` and ``engines`` run `conformance check`. A campaign that was stopped goes
-on with the same options. Exits with 1 if the program fell once.
+``results``, ``calls``, ``bytes`` and ``two`` need no engine; ``jobs``, ``programs`` and ``engines`` run `conformance check`. A stopped
+campaign goes on with the same options. Exits with 1 if the program fell once.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tools.campaign import faults, jobs, results
+from tools.campaign import engines, files, jobs, results
 from tools.campaign.tries import Try, carried_out, table
 
 ATTEMPTS: Mapping[str, Callable[[int, int], Iterable[Try]]] = {
     "results": results.attempt,
     "jobs": partial(jobs.attempt, jobs.some_queries),
     "programs": partial(jobs.attempt, jobs.one_way),
-    "files": faults.of_files,
-    "engines": faults.of_engines,
+    "calls": files.of_calls,
+    "bytes": files.of_bytes,
+    "two": files.of_two,
+    "engines": engines.attempt,
 }
 
 
@@ -35,10 +37,11 @@ def main() -> None:
         "-o", "--output", type=Path, default=Path("campaign"), help="folder of the tries that have ended"
     )
     asked = parser.parse_args()
-    asked.output.mkdir(parents=True, exist_ok=True)
-    if asked.what == "files":
-        faults.preload(asked.output)
-    file = asked.output / f"{asked.what}-{asked.seed}.jsonl"
+    output = asked.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    if asked.what in ("calls", "bytes", "two"):
+        files.preload(output)
+    file = output / f"{asked.what}-{asked.seed}.jsonl"
     numbers = range(asked.first, asked.first + asked.tries)
     tries = [*carried_out(file, numbers, partial(ATTEMPTS[asked.what], asked.seed))]
     print(table(tries))

@@ -1,0 +1,216 @@
+"""Faults of the machine at a `check` on real engines, and whether it ends with the right answer, or with one message and nothing left.
+
+One of its processes is killed, or gets no more memory; its disk is full; a call of the program fails or its clock jumps back; bits of a jar
+are flipped in a copy of an environment; two checks share a cache, and one of them is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from harness.environments.cache_directory import cache_dir
+from harness.environments.provision import prepare
+from harness.targets.targets import Targets
+from tools.campaign import jobs
+from tools.campaign.files import damaged, shim
+from tools.campaign.results import AFTER, BEFORE
+from tools.campaign.tries import Answer, Try, drawn
+
+MARK = "CAMPAIGN_MARK"
+SECONDS = 420
+GROUPS = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+"""Where the kernel's groups with a limit of memory are: of version 1, or 2."""
+LIMITS = "memory.limit_in_bytes", "memory.max"
+KINDS = (
+    "SIGKILL",
+    "SIGKILL",
+    "SIGTERM",
+    "SIGINT",
+    "memory",
+    "group",
+    "group",
+    "disk",
+    "call",
+    "clock",
+    "jar",
+    "jar",
+    "two",
+)
+
+
+def attempt(seed: int, number: int) -> Iterator[Try]:
+    """Disturb a `check` of a query that does the same on both versions."""
+    draw = drawn(seed, number)
+    kind = draw.choice(KINDS)
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        folder = Path(place)
+        tmp = stack.enter_context(_disk(folder, kind, draw))
+        environ = {**os.environ, MARK: mark, "TMPDIR": str(tmp), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
+        environ.pop("LD_PRELOAD", None)
+        if kind in ("call", "clock"):
+            fault = {"AT": draw.randrange(600), "BACK": draw.choice([3600, 40_000_000]) if kind == "clock" else 0}
+            fault["ERROR"] = draw.choice([errno.ENOSPC, errno.EIO])
+            environ |= {"LD_PRELOAD": str(shim(folder)), **{f"CAMPAIGN_{name}": str(of) for name, of in fault.items()}}
+        victim = _flipped(folder, environ, draw) if kind == "jar" else kind
+        (folder / "job.py").write_text(jobs.Program((("window", "none"),)).text, encoding="utf-8")
+        (folder / "a.jsonl").write_text(jobs.sample(draw), encoding="utf-8")
+        process = _started(folder, environ, "out")
+        twin = _started(folder, environ, "twin") if kind == "two" else process
+        time.sleep(draw.uniform(0.5, 45))
+        if kind not in ("call", "clock", "jar"):
+            victim = _disturb(twin.pid, kind, draw, stack)
+        try:
+            code = process.wait(SECONDS)
+            twin.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = 124
+        said = Answer(
+            code, *((folder / f"out{end}").read_text(encoding="utf-8", errors="replace") for end in ("", ".err"))
+        )
+        time.sleep(2)
+        # What was killed cannot clean up; the next run does.
+        left = (
+            [path.name for path in tmp.iterdir()] if victim != "the program" or kind not in ("SIGKILL", "two") else []
+        )
+        alive = [pid for pid in _processes() if mark.encode() in _read(f"/proc/{pid}/environ")]
+        for pid in alive:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    allowed = {0, 3, *((2,) if kind in ("memory", "call") else ()), *((1, 2) if kind == "jar" else ())}
+    if kind in ("SIGTERM", "SIGINT"):
+        allowed |= {128 + getattr(signal, kind), -getattr(signal, kind)}
+    if victim == "the program" and kind == "SIGKILL":
+        allowed = {-signal.SIGKILL}
+    fell = ""
+    if said.unforeseen or (code == 0 and "same rows" not in said.out) or code not in allowed:
+        fell = f"{said.last} {said.out[-200:]}"
+    elif left or alive:
+        fell = f"{said.last}; left {left}, {len(alive)} processes"
+    yield Try(number, "check", f"{kind}, {victim}", fell)
+
+
+def _started(folder: Path, environ: dict[str, str], name: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "conformance.cli.main", "check", "job.py", "--from", BEFORE, "--to", AFTER]
+    command += ["--sample", "a=a.jsonl", "--accept-lost", "--no-repeat-rows", "--batches", "2"]
+    with (folder / name).open("wb") as out, (folder / f"{name}.err").open("wb") as err:
+        return subprocess.Popen(command, cwd=folder, env=environ, stdout=out, stderr=err)
+
+
+@contextmanager
+def _disk(folder: Path, kind: str, draw: random.Random) -> Iterator[Path]:
+    """A folder for temporary files, on a small disk of its own if that is the fault."""
+    tmp = folder / "tmp"
+    tmp.mkdir()
+    if kind == "disk":
+        size = draw.choice([64 << 10, 1 << 20, 4 << 20, 16 << 20])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(tmp)], check=True)
+    try:
+        yield tmp
+    finally:
+        if kind == "disk":
+            subprocess.run(["umount", "-l", str(tmp)], check=True)
+
+
+def _flipped(folder: Path, environ: dict[str, str], draw: random.Random) -> str:
+    """Make a cache whose environments are those of this user, but for a damaged jar of one; return which. Files are linked, not copied."""
+    cache = folder / "cache"
+    environ["CONFORMANCE_CACHE"] = str(cache)
+    where, jars = cache_dir(), []
+    for target in Targets.load().select([BEFORE, AFTER]):
+        root = prepare(target).root
+        assert root is not None
+        copy = cache / root.relative_to(where)
+        shutil.copytree(
+            root, copy, symlinks=True, copy_function=os.link, ignore=shutil.ignore_patterns("class-archives")
+        )
+        manifest = (root / "environment.json").read_text(encoding="utf-8")
+        (copy / "environment.json").unlink()
+        (copy / "environment.json").write_text(manifest.replace(str(where), str(cache)), encoding="utf-8")
+        jars += [*copy.rglob("spark-*.jar"), *copy.rglob("scala-library*.jar"), *copy.rglob("rocksdbjni*.jar")]
+    jar = draw.choice(sorted(jars))
+    how, content = damaged(jar.read_bytes(), draw)
+    jar.unlink()
+    jar.write_bytes(content)
+    return f"{jar.name}, {how}"
+
+
+def _disturb(program: int, kind: str, draw: random.Random, stack: ExitStack) -> str:
+    """Do it to a process of the command; return which."""
+    if kind == "disk":
+        return "its temporary files"
+    below = _below(program)
+    pid = program if kind in ("SIGTERM", "SIGINT", "two") else draw.choice(below or [program])
+    name = "the program" if pid == program else (_read(f"/proc/{pid}/comm").decode().strip() or "an engine")
+    with suppress(ProcessLookupError):
+        match kind:
+            case "memory":
+                resource.prlimit(pid, resource.RLIMIT_AS, (1 << 28, 1 << 28))
+            case "group":
+                stack.enter_context(_little_memory(pid, draw.choice([1, 16, 64, 256]) << 20))
+            case "two":
+                os.kill(pid, signal.SIGKILL)
+            case _:
+                os.kill(pid, getattr(signal, kind))
+    return name
+
+
+@contextmanager
+def _little_memory(pid: int, size: int) -> Iterator[None]:
+    """Put a process into a group that may take so many bytes more; without groups, into none."""
+    found = [
+        (groups, limit) for groups, limit in zip(GROUPS, LIMITS, strict=True) if (groups / "cgroup.procs").exists()
+    ]
+    groups, limit = found[0] if found else (None, "")
+    group = groups / f"campaign-{uuid.uuid4().hex}" if groups else None
+    if group is None:
+        yield
+        return
+    group.mkdir()
+    try:
+        (group / limit).write_text(str(size), encoding="utf-8")
+        with suppress(OSError):  # it has ended
+            (group / "cgroup.procs").write_text(str(pid), encoding="utf-8")
+        yield
+    finally:
+        for _ in range(50):
+            with suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.1)
+
+
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid()]
+
+
+def _below(program: int) -> list[int]:
+    parents = {
+        pid: int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1:2][0])
+        for pid in _processes()
+        if _read(f"/proc/{pid}/stat")
+    }
+    found = [program]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found[1:]
+
+
+def _read(path: str) -> bytes:
+    with suppress(OSError):
+        return Path(path).read_bytes()
+    return b""
