@@ -9,6 +9,7 @@ import pytest
 
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
+from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
 CHANGES = {
@@ -53,3 +54,39 @@ def test_rows_are_read_alike_whatever_a_job_changes_in_its_process(line: str) ->
     assert done.stdout.splitlines() == [f"{name};{first};{first};{second};{second};1E-9" for name in CHANGES], (
         done.stderr
     )
+
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.shuffle.partitions": "7",
+}
+BETWEEN = f"""
+from pyspark.sql import SparkSession
+from harness.driver.values import collected
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.sql("SELECT timestamp_micros(1792888200000001) AS a, DATE '1582-10-04' AS b, 1E-9BD AS c, array(-0D) AS d, 'x' AS A")
+first = collected(rows)
+assert first[0][0] == "2026-10-25T00:30:00.000001Z", first
+for name, value in {SETTINGS}.items():
+    spark.conf.set(name, value)
+    assert collected(rows) == first, name
+print("alike")
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize("line", ["3.1.3", "4.3.0"])
+def test_rows_are_read_alike_whatever_settings_of_its_session_a_job_changes_between_micro_batches(
+    line: str, tmp_path: Path
+) -> None:
+    environment = prepare(Targets.load().select([line])[0])
+    environ = {**environment.environ(), "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    command = [str(environment.python), "-c", BETWEEN]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout == "alike\n", done.stderr[-3000:]

@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from harness.environments.cache_directory import cache_dir
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
@@ -29,12 +31,12 @@ from tools.campaign.files import damaged, shim
 from tools.campaign.results import AFTER, BEFORE
 from tools.campaign.tries import Answer, Try, drawn
 
-MARK = "CAMPAIGN_MARK"
-SECONDS = 420
-GROUPS = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
-"""Where the kernel's groups with a limit of memory are: of version 1, or 2."""
-LIMITS = "memory.limit_in_bytes", "memory.max"
-KINDS = (
+SECONDS, SECONDS_TO_END = 420, 20
+INTERRUPTED = 130
+"""The exit code after any signal that asks a command to end."""
+GROUPS = {Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes", Path("/sys/fs/cgroup"): "memory.max"}
+"""Where the kernel's groups of processes with a limit of memory are, and the file with the limit: of version 1, or 2."""
+KINDS = [
     "SIGKILL",
     "SIGKILL",
     "SIGTERM",
@@ -48,18 +50,17 @@ KINDS = (
     "jar",
     "jar",
     "two",
-)
+]
 
 
 def attempt(seed: int, number: int) -> Iterator[Try]:
     """Disturb a `check` of a query that does the same on both versions."""
     draw = drawn(seed, number)
     kind = draw.choice(KINDS)
-    mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
         tmp = stack.enter_context(_disk(folder, kind, draw))
-        environ = {**os.environ, MARK: mark, "TMPDIR": str(tmp), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
+        environ = {**os.environ, "TMPDIR": str(tmp), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
         environ.pop("LD_PRELOAD", None)
         if kind in ("call", "clock"):
             fault = {"AT": draw.randrange(600), "BACK": draw.choice([3600, 40_000_000]) if kind == "clock" else 0}
@@ -79,21 +80,18 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         except subprocess.TimeoutExpired:
             process.kill()
             code = 124
-        said = Answer(
-            code, *((folder / f"out{end}").read_text(encoding="utf-8", errors="replace") for end in ("", ".err"))
-        )
-        time.sleep(2)
-        # What was killed cannot clean up; the next run does.
-        left = (
-            [path.name for path in tmp.iterdir()] if victim != "the program" or kind not in ("SIGKILL", "two") else []
-        )
-        alive = [pid for pid in _processes() if mark.encode() in _read(f"/proc/{pid}/environ")]
-        for pid in alive:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
+        until = time.monotonic() + SECONDS_TO_END
+        while (alive := _alive(folder)) and time.monotonic() < until:
+            time.sleep(0.5)
+        for each in alive:
+            with suppress(psutil.Error):
+                each.kill()
+        killed = victim == "the program" and kind in ("SIGKILL", "two")  # the next run cleans up
+        left = [] if killed else [path.name for path in tmp.iterdir()]
     allowed = {0, 3, *((2,) if kind in ("memory", "call") else ()), *((1, 2) if kind == "jar" else ())}
     if kind in ("SIGTERM", "SIGINT"):
-        allowed |= {128 + getattr(signal, kind), -getattr(signal, kind)}
+        allowed.add(INTERRUPTED)
     if victim == "the program" and kind == "SIGKILL":
         allowed = {-signal.SIGKILL}
     fell = ""
@@ -141,7 +139,11 @@ def _flipped(folder: Path, environ: dict[str, str], draw: random.Random) -> str:
         manifest = (root / "environment.json").read_text(encoding="utf-8")
         (copy / "environment.json").unlink()
         (copy / "environment.json").write_text(manifest.replace(str(where), str(cache)), encoding="utf-8")
-        jars += [*copy.rglob("spark-*.jar"), *copy.rglob("scala-library*.jar"), *copy.rglob("rocksdbjni*.jar")]
+        jars += [
+            path
+            for name in ("spark-sql", "spark-catalyst", "spark-core", "scala-library")
+            for path in copy.rglob(f"{name}*.jar")
+        ]
     jar = draw.choice(sorted(jars))
     how, content = damaged(jar.read_bytes(), draw)
     jar.unlink()
@@ -153,36 +155,39 @@ def _disturb(program: int, kind: str, draw: random.Random, stack: ExitStack) -> 
     """Do it to a process of the command; return which."""
     if kind == "disk":
         return "its temporary files"
-    below = _below(program)
-    pid = program if kind in ("SIGTERM", "SIGINT", "two") else draw.choice(below or [program])
-    name = "the program" if pid == program else (_read(f"/proc/{pid}/comm").decode().strip() or "an engine")
-    with suppress(ProcessLookupError):
+    process = psutil.Process(program)
+    if kind not in ("SIGTERM", "SIGINT", "two"):
+        process = draw.choice([*process.children(recursive=True)] or [process])
+    name = "the program" if process.pid == program else process.name()
+    with suppress(psutil.Error, ProcessLookupError):
         match kind:
             case "memory":
-                resource.prlimit(pid, resource.RLIMIT_AS, (1 << 28, 1 << 28))
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 28, 1 << 28))
             case "group":
-                stack.enter_context(_little_memory(pid, draw.choice([1, 16, 64, 256]) << 20))
-            case "two":
-                os.kill(pid, signal.SIGKILL)
+                stack.enter_context(_little_memory(process.pid, draw.choice([1, 16, 64, 256]) << 20))
             case _:
-                os.kill(pid, getattr(signal, kind))
+                process.send_signal(getattr(signal, "SIGKILL" if kind == "two" else kind))
     return name
+
+
+def _alive(folder: Path) -> list[psutil.Process]:
+    """The processes that know a folder."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = [*process.cmdline(), *process.environ().values()] if process.pid != os.getpid() else []
+            found += [process] if any(str(folder) in word for word in words) else []
+    return found
 
 
 @contextmanager
 def _little_memory(pid: int, size: int) -> Iterator[None]:
-    """Put a process into a group that may take so many bytes more; without groups, into none."""
-    found = [
-        (groups, limit) for groups, limit in zip(GROUPS, LIMITS, strict=True) if (groups / "cgroup.procs").exists()
-    ]
-    groups, limit = found[0] if found else (None, "")
-    group = groups / f"campaign-{uuid.uuid4().hex}" if groups else None
-    if group is None:
-        yield
-        return
+    """Put a process into a group that may take so many bytes more."""
+    groups = next(groups for groups in GROUPS if (groups / "cgroup.procs").exists())
+    group = groups / f"campaign-{uuid.uuid4().hex}"
     group.mkdir()
     try:
-        (group / limit).write_text(str(size), encoding="utf-8")
+        (group / GROUPS[groups]).write_text(str(size), encoding="utf-8")
         with suppress(OSError):  # it has ended
             (group / "cgroup.procs").write_text(str(pid), encoding="utf-8")
         yield
@@ -192,25 +197,3 @@ def _little_memory(pid: int, size: int) -> Iterator[None]:
                 group.rmdir()
                 break
             time.sleep(0.1)
-
-
-def _processes() -> list[int]:
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid()]
-
-
-def _below(program: int) -> list[int]:
-    parents = {
-        pid: int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1:2][0])
-        for pid in _processes()
-        if _read(f"/proc/{pid}/stat")
-    }
-    found = [program]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found[1:]
-
-
-def _read(path: str) -> bytes:
-    with suppress(OSError):
-        return Path(path).read_bytes()
-    return b""

@@ -226,7 +226,7 @@ def _in_a_process(
     back: int = 0,
     reads: bool = False,
 ) -> tuple[Answer, int]:
-    said = folder / "said.json"
+    said = folder / f"said-{os.getpid()}.json"
     if (child := os.fork()) == 0:
         calls = ctypes.CDLL(os.environ[PRELOADED])
         os.chdir(folder)

@@ -212,29 +212,12 @@ def attempt(program: Callable[[int, int], Program], seed: int, number: int) -> I
 
 
 def checked(folder: Path, made: Program) -> Answer:
-    command = [
-        sys.executable,
-        "-m",
-        "conformance.cli.main",
-        "check",
-        "job.py",
-        "--from",
-        BEFORE,
-        "--to",
-        AFTER,
-        "--json",
-    ]
+    options = "--json --accept-lost --no-repeat-rows --no-silent-streams --batches 2"
+    options += " --conf spark.sql.streaming.stateStore.stateSchemaCheck=false"
     names = ["a", *(["b"] if any("join" in kind for kind, _ in made.queries) else [])]
-    command += [part for name in names for part in ("--sample", f"{name}={name}.jsonl")]
-    command += [
-        "--accept-lost",
-        "--no-repeat-rows",
-        "--no-silent-streams",
-        "--batches",
-        "2",
-        "--conf",
-        "spark.sql.streaming.stateStore.stateSchemaCheck=false",
-    ]
+    samples = [part for name in names for part in ("--sample", f"{name}={name}.jsonl")]
+    command = [sys.executable, "-m", "conformance.cli.main", "check", "job.py", "--from", BEFORE, "--to", AFTER]
+    command += [*samples, *options.split()]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return Answer(done.returncode, done.stdout, done.stderr)
 
