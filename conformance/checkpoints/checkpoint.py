@@ -323,7 +323,7 @@ def _kept_state(files: Files, checkpoint: Checkpoint, planned: tuple[int, ...]) 
     if checkpoint.committed.names_stores:
         return True
     batches = [batch for batch in planned if batch <= checkpoint.committed.batch][-MOST_LOOKED_AT:]
-    with suppress(DamagedCheckpoint, NoSuchCheckpoint):
+    with suppress(DamagedCheckpoint):
         entries = [_offsets(files, batch) for batch in batches]
         # Without settings, they are those of continuous processing, which logs an epoch without data, too.
         return any(after.settings and before.sources == after.sources for before, after in pairwise(entries))

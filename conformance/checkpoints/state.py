@@ -175,8 +175,9 @@ def unchecked(files: Files) -> int:
 
 
 def _missing_of_zip(files: Files, path: PurePosixPath, needed_by: str) -> Iterator[MissingFile]:
+    content = files.read(path)
     try:
-        with ZipFile(BytesIO(files.read(path))) as zipped:
+        with ZipFile(BytesIO(content)) as zipped:
             if sum(entry.file_size for entry in zipped.infolist()) > MOST_UNPACKED:
                 raise ValueError("it is too long")
             if zipped.testzip() is not None:

@@ -11,18 +11,20 @@ import errno
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
+from typing import NamedTuple
 
 from conformance.runner import resources
-from tests.support.checkpoints import releases_with, written_by
+from tests.support.checkpoints import written_by
 from tests.support.miniature.runtime import MiniatureRuntime
 from tools.campaign.results import AFTER, PAIR, base, sealed, value, written
 from tools.campaign.tries import Answer, Try, answer, drawn
@@ -115,26 +117,32 @@ def preload(folder: Path) -> None:
 
 # What is disturbed.
 
-WRITERS: Mapping[str, tuple[str, ...]] = {
-    "maintain combine": ("maintain", "combine", "x.jsonl", "-o", "out/new.jsonl"),
-    "maintain combine, xz": ("maintain", "combine", "x.jsonl", "-o", "out/new.jsonl.xz"),
-    **{
-        f"export {kind}": ("case", "export", kind, "x.jsonl", "-o", f"out/new.{kind}")
-        for kind in ("junit", "json", "badge", "summary")
-    },
-    "gate --draft": ("gate", "x.jsonl", *PAIR, "--draft", "out/new.yaml"),
-    "report --single-file": ("report", "x.jsonl", "--single-file", "-o", "out"),
-    "report, dossier": ("report", "x.jsonl", *PAIR, "-o", "out"),
+_EXPORTS = "".join(
+    f"export {kind}: case export {kind} x.jsonl -o out/new.{kind}\n" for kind in ("junit", "json", "badge", "summary")
+)
+_COMMANDS = f"""\
+maintain combine: maintain combine x.jsonl -o out/new.jsonl
+maintain combine, xz: maintain combine x.jsonl -o out/new.jsonl.xz
+gate --draft: gate x.jsonl {" ".join(PAIR)} --draft out/new.yaml
+report --single-file: report x.jsonl --single-file -o out
+report, dossier: report x.jsonl {" ".join(PAIR)} -o out
+run: run cases --spark {SPARK} -o out/run.jsonl
+gate: gate x.jsonl {" ".join(PAIR)}
+gate --accept: gate x.jsonl {" ".join(PAIR)} --accept accepted.yaml
+maintain diff: maintain diff before.jsonl x.jsonl
+case validate: case validate cases
+checkpoint inspect: checkpoint inspect checkpoint --to {AFTER}
+"""
+COMMANDS = {name: tuple(words.split()) for name, words in re.findall("(.+): (.+)\n", _EXPORTS + _COMMANDS)}
+RUN = COMMANDS["run"]
+READS = dict.fromkeys(("gate", "maintain diff", "maintain combine", "report --single-file", "export json"), "x.jsonl")
+READS |= {
+    "gate --accept": "accepted.yaml",
+    "case validate": "cases",
+    "run": "answers.sqlite",
+    "checkpoint inspect": "checkpoint",
 }
-RUN = ("run", "cases", "--spark", SPARK, "-o", "out/run.jsonl")
-READERS: Mapping[str, tuple[str, ...]] = {
-    "gate": ("gate", "x.jsonl", *PAIR),
-    "gate --accept": ("gate", "x.jsonl", *PAIR, "--accept", "accepted.yaml"),
-    "maintain diff": ("maintain", "diff", "before.jsonl", "x.jsonl"),
-    "case validate": ("case", "validate", "cases"),
-    "checkpoint inspect": ("checkpoint", "inspect", "checkpoint", "--to", AFTER),
-}
-COMMANDS = {**WRITERS, **READERS, "run": RUN}
+"""The file, or the folder of it, that a command reads and `of_bytes` damages."""
 
 
 def _inputs(folder: Path, draw: random.Random) -> Path:
@@ -152,7 +160,7 @@ def _inputs(folder: Path, draw: random.Random) -> Path:
         text = MINIATURE.read_text(encoding="utf-8").replace("25 minutes", f"{minutes} minutes")
         (folder / "cases" / "late-drops" / f"of-{minutes}.yaml").write_text(text, encoding="utf-8")
     name = draw.choice(["outer_join-hdfs", "outer_join-rocksdb"])
-    written_by(draw.choice(releases_with(name)), name, folder).rename(folder / "checkpoint")
+    written_by(draw.choice(["3.5.9", AFTER]), name, folder).rename(folder / "checkpoint")
     resources.runtime_for = lambda *_, **__: MiniatureRuntime(folder / "work", "right", fingerprint="a miniature")  # type: ignore
     return folder
 
@@ -164,17 +172,16 @@ def of_calls(seed: int, number: int) -> Iterator[Try]:
     """Let calls of a command fail, one after the other; needs `preload`."""
     draw = drawn(seed, number)
     name = draw.choice([*COMMANDS])
-    reads = name in READERS or draw.random() < 0.3
+    reads = "-o" not in COMMANDS[name] or draw.random() < 0.3
     with tempfile.TemporaryDirectory() as place:
         folder = _inputs(Path(place), draw)
         command, out = COMMANDS[name], folder / "out"
-        answer("maintain", "combine", folder / "before.jsonl", "-o", folder / "x0.jsonl")
         _in_a_process(folder, tuple("before.jsonl" if part == "x.jsonl" else part for part in command))
         out.rename(folder / "old")
         old = _contents(folder / "old")
         shutil.copytree(folder / "old", out)
         _forget(folder)
-        whole, calls = _in_a_process(folder, command, reads=reads)
+        whole, calls = _in_a_process(folder, command, Fault(reads=reads))
         new = _contents(out)
         for _ in range(FAULTS):
             shutil.rmtree(out)
@@ -182,24 +189,20 @@ def of_calls(seed: int, number: int) -> Iterator[Try]:
             _forget(folder)
             back, error = draw.choice([0, 0, 0, 0, 3600, 40_000_000]), draw.choice(OF_READING if reads else OF_WRITING)
             at, lasting = draw.randrange(max(1, calls)), draw.random() < 0.5
-            said, _ = _in_a_process(folder, command, at, error, lasting, back, reads)
+            said, _ = _in_a_process(folder, command, Fault(at, error, lasting, back, reads))
             fell = "" if said.code in (whole.code, 2, 3) and not said.unforeseen else said.last
             if name == "run":
                 fell = fell or _of_run(folder, said, old)
             else:
                 now = _contents(out)
-                wrong = sorted(
-                    path for path in {*now, *old, *new} if now.get(path) not in {old.get(path), new.get(path)}
-                )
-                done = said.code == whole.code and not back
+                wrong = [path for path in {*now, *old, *new} if now.get(path) not in {old.get(path), new.get(path)}]
+                # A case that cannot be read counts as the strictest, and the gate says that it is not at hand.
+                done = said.code == whole.code and not back and "not at hand" not in said.out
                 if wrong or (done and (now, said.out) != (new, whole.out)):
-                    fell = f"{said.last}; {wrong}; {said.out[-300:]}"
-            left = sorted(_contents(folder / "tmp"))
-            kind = (
-                f"the clock goes back {back} s"
-                if back
-                else f"{os.strerror(error)} at call {at} of {calls}{', reading' * reads}"
-            )
+                    fell = f"{said.last}; {sorted(wrong)}; {said.out[-300:]}"
+            left = _left(folder)
+            kind = f"{os.strerror(error)} at call {at} of {calls}{', reading' * reads}"
+            kind = f"the clock goes back {back} s" if back else kind
             yield Try(number, name, kind, fell or (f"left {left}" if left else ""))
 
 
@@ -211,31 +214,42 @@ def _of_run(folder: Path, said: Answer, old: Mapping[str, bytes]) -> str:
     return "" if compared.code == 0 or (said.code != 0 and not compared.unforeseen) else f"{said.last}; {compared.last}"
 
 
+def _left(folder: Path) -> list[str]:
+    """What is left in the temporary folder when the next run has removed what a run that failed could not."""
+    if any((folder / "tmp").iterdir()):
+        _in_a_process(folder, RUN)
+    return sorted(_contents(folder / "tmp"))
+
+
 def _forget(folder: Path) -> None:
     """Remove the answers of earlier runs."""
     for path in folder.glob("answers.sqlite*"):
         path.unlink()
 
 
-def _in_a_process(
-    folder: Path,
-    command: tuple[str, ...],
-    at: int = -1,
-    error: int = 0,
-    lasting: bool = False,
-    back: int = 0,
-    reads: bool = False,
-) -> tuple[Answer, int]:
+class Fault(NamedTuple):
+    """What the shim lets fail: the call ``at``, or all from it on; with ``back``, seconds, the clock jumps there instead."""
+
+    at: int = -1
+    error: int = 0
+    lasting: bool = False
+    back: int = 0
+    reads: bool = False
+
+
+def _in_a_process(folder: Path, command: tuple[str, ...], fault: Fault = Fault()) -> tuple[Answer, int]:  # noqa: B008 — it is frozen
+    """Carry out a command in a process of its own, with a fault; also return how many calls it made."""
     said = folder / f"said-{os.getpid()}.json"
     if (child := os.fork()) == 0:
-        calls = ctypes.CDLL(os.environ[PRELOADED])
+        loaded = ctypes.CDLL(os.environ[PRELOADED])
         os.chdir(folder)
         os.environ["CONFORMANCE_ANSWERS"] = str(folder / "answers.sqlite")
         tempfile.tempdir = str(folder / "tmp")
-        calls.campaign_fail(ctypes.c_long(at), error, int(lasting), ctypes.c_long(back), int(reads))
-        answered = answer(*command)
-        count = calls.campaign_calls()
-        calls.campaign_fail(ctypes.c_long(-1), 0, 0, ctypes.c_long(0), 0)
+        loaded.campaign_fail(
+            ctypes.c_long(fault.at), fault.error, fault.lasting, ctypes.c_long(fault.back), fault.reads
+        )
+        answered, count = answer(*command), loaded.campaign_calls()
+        loaded.campaign_fail(ctypes.c_long(-1), 0, 0, ctypes.c_long(0), 0)
         said.write_text(json.dumps([answered, count]), encoding="utf-8")
         os._exit(0)
     os.waitpid(child, 0)
@@ -282,32 +296,16 @@ def damaged(content: bytes, draw: random.Random) -> tuple[str, bytes]:
     return f"stream {stream}", STREAMS[stream] + (content if draw.random() < 0.5 else b"")
 
 
-READ = {
-    "gate": "x.jsonl",
-    "maintain diff": "x.jsonl",
-    "gate --accept": "accepted.yaml",
-    "case validate": "cases",
-    "run": "answers.sqlite",
-}
-READ |= {
-    "maintain combine": "x.jsonl",
-    "checkpoint inspect": "checkpoint",
-    "report --single-file": "x.jsonl",
-    "export json": "x.jsonl",
-}
-"""The file, or the folder of it, that a command reads."""
-
-
 def of_bytes(seed: int, number: int) -> Iterator[Try]:
     """Damage a file that a command reads; needs `preload`."""
     draw = drawn(seed, number)
-    name = draw.choice([*READ])
+    name = draw.choice([*READS])
     with tempfile.TemporaryDirectory() as place:
         folder = _inputs(Path(place), draw)
         if name == "run":
             _in_a_process(folder, RUN)
             (folder / "out").rename(folder / "old")
-        files = sorted(path for path in (folder / READ[name], *(folder / READ[name]).rglob("*")) if path.is_file())
+        files = sorted(path for path in (folder / READS[name], *(folder / READS[name]).rglob("*")) if path.is_file())
         file = draw.choice(files)
         how, content = damaged(file.read_bytes(), draw)
         file.write_bytes(content)
@@ -315,13 +313,9 @@ def of_bytes(seed: int, number: int) -> Iterator[Try]:
         fell = said.last if said.unforeseen or said.code not in (0, 1, 2, 3) else ""
         if name == "run":
             fell = fell or ("" if said.code == 0 else said.last) or _of_run(folder, said, {})
-        left = sorted(_contents(folder / "tmp"))
-        yield Try(
-            number,
-            f"{name}, damaged",
-            f"{file.name}: {how}",
-            fell or (f"left {left}" if left or (folder / "out/pwned").exists() else ""),
-        )
+        left = _left(folder)
+        obeyed = (folder / "out" / "pwned").exists()
+        yield Try(number, f"{name}, damaged", f"{file.name}: {how}", fell or (f"left {left}" if left or obeyed else ""))
 
 
 def of_two(seed: int, number: int) -> Iterator[Try]:
@@ -338,15 +332,16 @@ def of_two(seed: int, number: int) -> Iterator[Try]:
             _in_a_process(folder, (*RUN[:-1], draw.choice(["twin.jsonl", "out/run.jsonl"])))
             os._exit(0)
         delay = draw.uniform(0, 2)
-        if (killer := os.fork()) == 0:
-            time.sleep(delay)
-            with suppress(ProcessLookupError):
-                os.killpg(twin, signal.SIGKILL)
-            os._exit(0)
+        killer = Timer(delay, _kill_group, [twin])
+        killer.start()
         both = [_in_a_process(folder, RUN)[0] for _ in range(2)]
-        for child in (killer, twin):
-            os.waitpid(child, 0)
-        fell = next((said.last for said in both if said.unforeseen or said.code not in (0, 2)), "") or _of_run(
-            folder, both[1], {}
-        )
+        killer.join()
+        os.waitpid(twin, 0)
+        fell = next((said.last for said in both if said.unforeseen or said.code not in (0, 2)), "")
+        fell = fell or _of_run(folder, both[1], {})
         yield Try(number, "run, two at once", f"one killed after {delay:.1f} s", fell)
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)

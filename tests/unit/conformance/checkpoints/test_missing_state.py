@@ -185,6 +185,18 @@ def test_each_file_that_the_newest_zip_names_is_looked_for_and_its_size_compared
         path.write_bytes(content)
 
 
+@pytest.mark.parametrize("path", ["state/0/0/4.zip", "offsets/1"])
+def test_what_this_machine_cannot_read_is_not_taken_for_damaged(path: str, tmp_path: Path) -> None:
+    """``offsets/1`` says whether the query kept state, which only a checkpoint without its folder ``state`` is asked."""
+    root = written_by("3.5.9", ROCKSDB[0], tmp_path)
+    if path.startswith("offsets"):
+        shutil.rmtree(root / "state")
+    (root / path).rename(tmp_path / "elsewhere")
+    (root / path).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NoSuchCheckpoint, match=f"{path}: this is a link, which is not followed"):
+        found(root)
+
+
 def zipped(metadata: bytes) -> bytes:
     written = BytesIO()
     with ZipFile(written, "w") as target:
