@@ -2,9 +2,14 @@
 
 import contextlib
 import multiprocessing
+import os
 import random
+import shutil
 import sqlite3
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -225,6 +230,20 @@ def test_a_database_of_another_program_is_left_alone(tmp_path, corrupted, why):
     if corrupted:
         corrupt(path)
     unused(path, tmp_path, why)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root is another user, too")
+def test_the_file_of_another_user_is_not_used_and_keeps_its_answers(path):
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)  # its folder is not writable for others, as that of a cache
+        theirs = Path(shutil.copy(path, place))
+        os.seteuid(65534)
+        try:
+            with AnswerCache(theirs) as cache:
+                assert "attempt to write a readonly database" in cache.problem
+        finally:
+            os.seteuid(0)
+        assert theirs.read_bytes() == path.read_bytes()
 
 
 def test_a_locked_file_is_not_used_and_keeps_its_answers(path, tmp_path, monkeypatch):
