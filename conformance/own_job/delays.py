@@ -69,12 +69,13 @@ class DelayCurve:
     """Why the rows of the file beyond the sample are not measured, if they are not."""
 
     @property
-    def most(self) -> Lateness:
+    def measured(self) -> Lateness:
+        """That of all rows of the file or, where they are not measured, of the sample."""
         return self.of_file or self.lateness
 
     @property
     def dropped(self) -> int:
-        """The rows that the query's own delay drops, of `most`."""
+        """The rows that the query's own delay drops, of `measured`."""
         return self.of_file.dropped_with(self.own.delay_ms) if self.of_file else self.own.dropped
 
     @property
@@ -94,7 +95,7 @@ class DelayCurve:
         for number, cells in enumerate(zip(*columns, strict=True)):
             mark = " ← yours" if number and self.points[number - 1].delay_ms == self.own.delay_ms else ""
             yield f"    {'   '.join(text.rjust(width) for text, width in zip(cells, widths, strict=True))}{mark}"
-        shortest = (f"{share:.1%} {duration(self.most.delay_for(share))}".replace(".0%", "%") for share in SHARES)
+        shortest = (f"{share:.1%} {duration(self.measured.delay_for(share))}".replace(".0%", "%") for share in SHARES)
         yield f"  shortest delay that keeps so many rows: {', '.join(shortest)}"
         yield from (f"  outliers: {line}" for line in self._outliers())
         if detail:
@@ -109,16 +110,16 @@ class DelayCurve:
             yield f"  the order of the file stands for the arrival; {RECORD_ARRIVAL}"
 
     def _sentence(self) -> str:
-        own, keeping = self.own, self.most.delay_for(1)
+        own, keeping = self.own, self.measured.delay_for(1)
         point, mine = next(point for point in self.points if point.delay_ms == keeping), duration(own.delay_ms)
-        if not self.most.late:
+        if not self.measured.late:
             return f"{mine}: any delay keeps all {self.rows} rows; of a file that was sorted by time this says nothing"
         state = f"state × {point.state / own.state:.2g}" if own.state else f"{point.state} rows of state"
         costs = f"results come {_later(point, 'no later')}, {state}"
         if self.dropped:
-            return f"{mine}: {self.dropped:,} of {self.most.rows:,} rows dropped; {duration(keeping)} keep all, {costs}"
+            return f"{mine}: {self.dropped:,} of {self.measured.rows:,} rows dropped; {duration(keeping)} keep all, {costs}"
         shorter = f"{duration(keeping)} is enough: {costs}" if keeping < own.delay_ms else "no shorter delay keeps all"
-        return f"{mine}: all {counted(self.most.rows, 'row')} kept; {shorter}"
+        return f"{mine}: all {counted(self.measured.rows, 'row')} kept; {shorter}"
 
     @property
     def _by_arrival(self) -> bool:
@@ -131,16 +132,16 @@ class DelayCurve:
             yield duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now")
 
     def _outliers(self) -> Iterator[str]:
-        if (outliers := self.most.outliers()) is not None:
+        if (outliers := self.measured.outliers()) is not None:
             rows, others, every = outliers
             yield f"{duration(every)} is for {counted(rows, 'row')} far later than all others, which {duration(others)} keep"
-        if self.most.ahead_ms >= max(3 * self.own.delay_ms, 1_800_000):
-            ahead = f"the newest row is {duration(self.most.ahead_ms)} ahead of all others"
+        if self.measured.ahead_ms >= max(3 * self.own.delay_ms, 1_800_000):
+            ahead = f"the newest row is {duration(self.measured.ahead_ms)} ahead of all others"
             yield f"{ahead}: rows that come after such a row seem late; filter it below the watermark"
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        outliers = self.most.outliers()
+        outliers = self.measured.outliers()
         return {
             "query": self.answer.query.title,
             "spark": str(self.answer.target.version),
@@ -161,9 +162,9 @@ class DelayCurve:
                 }
                 for point in self.points
             ],
-            "shortestMs": {f"{share:.3g}": self.most.delay_for(share) for share in SHARES},
+            "shortestMs": {f"{share:.3g}": self.measured.delay_for(share) for share in SHARES},
             "outliers": outliers and dict(zip(("rows", "othersNeedMs", "allNeedMs"), outliers, strict=True)),
-            "newestRowAheadMs": self.most.ahead_ms,
+            "newestRowAheadMs": self.measured.ahead_ms,
             "checkedOnEngineMs": sorted(self.checked),
         }
 

@@ -116,14 +116,14 @@ def _of_a_file(answer, streams=("a",), **other):
 
 
 def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypatch):
-    measured = curve("short-delay", monkeypatch, _of_a_file)
-    assert measured.of_file is not None
-    assert measured.of_file.rows == 1000
-    assert measured.of_file.dropped_with(10 * MINUTE) == 5
-    assert "0.500%" in "\n".join(measured.lines())
-    assert "your 10 min: 5 of 1,000 rows dropped" in "\n".join(measured.lines())
-    assert measured.most.delay_for(0.99) < measured.most.delay_for(1)
-    assert measured.record()["rowsOfFile"] == 1000
+    whole = curve("short-delay", monkeypatch, _of_a_file)
+    assert whole.of_file is not None
+    assert whole.of_file.rows == 1000
+    assert whole.of_file.dropped_with(10 * MINUTE) == 5
+    assert "0.500%" in "\n".join(whole.lines())
+    assert "your 10 min: 5 of 1,000 rows dropped" in "\n".join(whole.lines())
+    assert whole.measured.delay_for(0.99) < whole.measured.delay_for(1)
+    assert whole.record()["rowsOfFile"] == 1000
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypat
     ],
 )
 def test_rows_beyond_the_sample_that_cannot_be_measured_are_said_not_to_be(change, why, monkeypatch):
-    measured = curve("short-delay", monkeypatch, change)
-    assert measured.of_file is None
-    assert any("of the sample alone: " in line and why in line for line in measured.lines())
+    whole = curve("short-delay", monkeypatch, change)
+    assert whole.of_file is None
+    assert any("of the sample alone: " in line and why in line for line in whole.lines())
 
 
 def test_files_of_two_streams_are_measured_in_the_order_of_arrival(tmp_path, monkeypatch):
