@@ -212,11 +212,8 @@ def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     titled = f"{answer.query.title}: {line}"
     write_verdict(page, titled, [*map(job_options.described, answer.samples)], statements)
     yield from job_options.statement_lines(statements)
-    case = (
-        f"The case is in {seen_from_here(verdict.case.path)}"
-        if not verdict.digests
-        else "No case is kept of so many rows"
-    )
+    path = seen_from_here(verdict.case.path)
+    case = f"The case is in {path}" if not verdict.digests else "No case is kept of so many rows"
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
     yield Text()
     glyph = _GLYPHS[answer.conclusion.answer]

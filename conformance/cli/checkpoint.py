@@ -68,11 +68,11 @@ def inspect(
         if not checkpoint.missing and all(change.effect == "changes" for change in changes):
             statements.append(Statement("conforms", "●", "no known reason to refuse it"))
         if checkpoint.unchecked:
-            files = counted(checkpoint.unchecked, "file")
-            content = f"the content of {files} of the state is not checked: they are large, or without checksums"
+            content = f"not checked: the content of {counted(checkpoint.unchecked, 'file')}, large or without checksums"
             statements.append(Statement("unsupported", "–", content))
         if checkpoint.operators:
-            statements.append(Statement("unsupported", "–", STATE_OF_THE_QUERY))
+            fits = "whether the state fits the query, no file says: run `conformance checkpoint resume`"
+            statements.append(Statement("unsupported", "–", fits))
         shown = [Text(f"{checkpoint.where} on Spark {target.version}", style="bold")]
         shown += [*job_options.statement_lines(statements, indent="  "), Text()]
     shown += lines(checkpoint, datetime.now(UTC), verbose=verbose)
@@ -80,9 +80,6 @@ def inspect(
     print_answer(shown, record(checkpoint, changes, to_version), as_json=as_json)
     if checkpoint.missing or any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
-
-
-STATE_OF_THE_QUERY = "whether the state fits the query, no file says: run `conformance checkpoint resume`"
 
 
 @app.command(cls=Command)

@@ -21,10 +21,7 @@ _OF_A_CHANGE = ("effect", "error", "because", "link", "workaround", "case")
 
 
 def lines(checkpoint: Checkpoint, now: datetime, *, verbose: bool = False) -> Iterator[Text]:
-    """Yield where the query stands, what it reads and what it keeps; ``now`` tells how long ago it ran.
-
-    ``verbose``: with the stores of the state and the pinned settings.
-    """
+    """Yield where the query stands, what it reads and keeps, and how long ago it ran; ``verbose``: with stores and settings."""
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
     yield from _labelled("micro-batch", [_micro_batch(checkpoint, now)])
