@@ -36,27 +36,13 @@ INTERRUPTED = 130
 """The exit code after any signal that asks a command to end."""
 GROUPS = {Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes", Path("/sys/fs/cgroup"): "memory.max"}
 """Where the kernel's groups of processes with a limit of memory are, and the file with the limit: of version 1, or 2."""
-KINDS = [
-    "SIGKILL",
-    "SIGKILL",
-    "SIGTERM",
-    "SIGINT",
-    "memory",
-    "group",
-    "group",
-    "disk",
-    "call",
-    "clock",
-    "jar",
-    "jar",
-    "two",
-]
+KINDS = "SIGKILL SIGKILL SIGTERM SIGINT memory group group disk call clock jar jar two"
 
 
 def attempt(seed: int, number: int) -> Iterator[Try]:
     """Disturb a `check` of a query that does the same on both versions."""
     draw = drawn(seed, number)
-    kind = draw.choice(KINDS)
+    kind = draw.choice(KINDS.split())
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
         tmp = stack.enter_context(_disk(folder, kind, draw))

@@ -51,17 +51,16 @@ def _published() -> tuple[str, Mapping[str, tuple[str, str]]]:
                     cells.setdefault(record["case"], []).append(record)
     for case, both in cells.items():
         same = len({json.dumps([cell["behaviour"], (cell["observation"] or {}).get("columns")]) for cell in both}) == 1
-        whole = all(
-            cell["status"] == "conforms" and _emits(cell) and _digest(cell) == cell["behaviour"] for cell in both
-        )
-        if len(both) == 2 and same and whole:
+        if len(both) == 2 and same and all(map(_conforms, both)):
             older, newer = sorted(both, key=lambda cell: str(cell["target"]))
             pairs[case] = json.dumps(older), json.dumps(newer)
     return header, pairs
 
 
-def _emits(cell: Record) -> bool:
-    return cell["observation"] is not None and any(batch["rows"] for batch in _batches(cell))
+def _conforms(cell: Record) -> bool:
+    """Whether it is as its case says, with rows and under their digest."""
+    emits = cell["observation"] is not None and any(batch["rows"] for batch in _batches(cell))
+    return emits and cell["status"] == "conforms" and _digest(cell) == cell["behaviour"]
 
 
 def _digest(cell: Record) -> str:
