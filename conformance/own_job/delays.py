@@ -101,7 +101,9 @@ class DelayCurve:
         if detail:
             at = ", ".join(map(duration, sorted(self.checked)))
             alone = "; its code, not Python's, takes no other delay" if len(self.checked) == 1 else ""
-            yield f"  Spark {version} with {at} does what the model says: watermark, rows dropped, state{alone}"
+            counts = all(batch.dropped is not None for batch in job.seen.batches)
+            what = "watermark, rows dropped, state" if counts else "watermark and state; it does not count dropped rows"
+            yield f"  Spark {version} with {at} does what the model says: {what}{alone}"
         if job.fates.unknown:
             yield f"  counted at the first operator that keeps state; not known: {job.fates.unknown}"
         if self.unmeasured:

@@ -56,6 +56,13 @@ def test_a_delay_longer_than_needed_is_named_and_nothing_waits_for_the_watermark
     assert longer.exit_code == 0
 
 
+def test_rows_that_a_version_does_not_count_are_not_said_to_be_checked(monkeypatch):
+    short = curve("short-delay", monkeypatch)
+    for batch in short.answer.job.seen.batches:
+        monkeypatch.setitem(vars(batch), "dropped", None)
+    assert any("watermark and state; it does not count dropped rows" in line for line in short.lines())
+
+
 def test_an_engine_that_does_otherwise_than_the_model_has_no_curve(monkeypatch):
     own = delays.answer_of
 
