@@ -113,7 +113,13 @@ def other_setting(folder, path, draw):
     entry.write_text("\n".join([lines[0], json.dumps(metadata), *lines[2:]]))
 
 
-DAMAGES = [remove, empty, cut, flip, without_folder, without_newest, other_version, other_setting]
+def java_object(folder, path, draw):
+    """An empty `java.util.ArrayList`, as Java's serialisation writes it, which nobody may read as an object."""
+    stream = "aced0005737200136a6176612e7574696c2e41727261794c6973747881d21d99c7619d03000149000473697a6578700000000077040000000078"
+    path.write_bytes(bytes.fromhex(stream))
+
+
+DAMAGES = [remove, empty, cut, flip, without_folder, without_newest, other_version, other_setting, java_object]
 
 
 def main(root, seed, number):

@@ -52,4 +52,4 @@ def is_said_to_be_unchecked(tried: dict[str, Any]) -> bool:
     """Whether bytes of the state are wrong beside which there is no checksum, which inspect says of so many files."""
     _, _, damage, path, _ = tried["what"]
     of_state = PurePosixPath(path).suffix in (".delta", ".snapshot", ".changelog", ".sst")
-    return of_state and damage in ("cut", "flip") and read(open_files(tried["damaged"])).unchecked > 0
+    return of_state and damage in ("cut", "flip", "java_object") and read(open_files(tried["damaged"])).unchecked > 0
