@@ -21,7 +21,7 @@ from conformance.core.observation import Observation
 from reports.results.compression import open_results
 from reports.results.published import published
 from reports.results.records import RECORD, Cell, cells_digest
-from tools.campaign.tries import Try, answer, drawn
+from tools.campaign.tries import Answer, Try, answer, drawn
 
 Record: TypeAlias = dict[str, Any]
 Lines: TypeAlias = list[Record]
@@ -402,6 +402,14 @@ KINDS: Mapping[Callable[[Lines, Draw], str], tuple[int, bool, Mapping[str, Door]
 """What falsifies, with how often it is drawn, whether digests and counts are computed again, and which doors must not be green."""
 
 
+def asked(door: Door, x: Path, r: Path, accepted: str) -> tuple[Answer, bool]:
+    """Ask a door about a file, and return whether its answer is green; ``accepted``: the text of the file of reasons."""
+    (x.parent / "accepted.yaml").write_text(accepted, encoding="utf-8")
+    places = {"X": x, "R": r, "A": x.parent / "accepted.yaml", "D": x.parent / "dossier"}
+    said = answer(*(places.get(part, part) for part in door.arguments))
+    return said, said.code == 0 and door.green(said.out, x.parent)
+
+
 def attempt(seed: int, number: int) -> Iterator[Try]:
     """Falsify a file and ask one door about it."""
     draw = drawn(seed, number)
@@ -416,9 +424,6 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
     with tempfile.TemporaryDirectory() as folder:
         r = written(Path(folder) / "r.jsonl", before)
         x = written(Path(folder) / "x.jsonl", sealed(lines) if again else lines)
-        (x.parent / "accepted.yaml").write_text(reasons(lines, draw), encoding="utf-8")
-        places = {"X": x, "R": r, "A": x.parent / "accepted.yaml", "D": x.parent / "dossier"}
-        said = answer(*(places.get(part, part) for part in EVERY[door].arguments))
-        green = said.code == 0 and EVERY[door].green(said.out, x.parent)
+        said, green = asked(EVERY[door], x, r, reasons(lines, draw))
     fell = said.last if green or said.unforeseen else ""
     yield Try(number, door, f"{falsify.__name__}: {what}", fell)
