@@ -169,7 +169,10 @@ def test_so_it_is_for_programs(tmp_path: Path, drawn: Drawn) -> None:
         (BEFORE, AFTER) if tried else ("3.5.8", "4.3.0"),
         (BEFORE, AFTER),
     }
-    not_tried = bool(drawn.missing or not own or len(own) > tried or not tried)
+    # 3.5.8 writes the same files as 3.5.9, so its checkpoints count as tried.
+    answering = own if tried else drawn.handed.get(NEAR, ())
+    answered = len(answering) - answering.count("not-run")
+    not_tried = bool(drawn.missing or not answered or len(answering) > answered)
     assert bool(said["not_tried"]) is not_tried
     assert code == (1 if said["changes"] else 3 if drawn.missing or not drawn.compared else 0)
     assert gate(results, "--require-tried")[0] == (
