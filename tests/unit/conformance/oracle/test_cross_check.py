@@ -20,7 +20,7 @@ VERSIONS = [target.version for target in Targets.load().entries]
 NEWEST_OF_LINES = [*{version.line: version for version in sorted(VERSIONS)}.values()]
 BETWEEN = NEWEST_OF_LINES[1:-1]
 
-NOT_PREDICTED = dict(zip((NEWEST_OF_LINES[0], NEWEST_OF_LINES[-1]), (26, 65), strict=True))
+NOT_PREDICTED = dict(zip((NEWEST_OF_LINES[0], NEWEST_OF_LINES[-1]), (26, 64), strict=True))
 """How many cases are not predicted. A case that needs a construct that the model does not know raises the number; else the model has
 lost one that it knew, and an expectation would no longer be compared."""
 
@@ -36,7 +36,7 @@ def test_model_and_expectations_agree(version) -> None:
     assert "\n".join(one.verdict.describe() for one in agreed.disagreements) == ""
     # Of a line between, a tenth of the cases is asked, so chance would decide: 0.89 of those of 4.0.5 were predicted, and 0.95 of all.
     if FULL or version not in BETWEEN:
-        assert agreed.share >= 0.92
+        assert agreed.share >= 0.93
     if version in NOT_PREDICTED:
         assert sum(map(len, agreed.not_predicted.values())) <= NOT_PREDICTED[version]
     for construct, ids in agreed.not_predicted.items():
