@@ -12,21 +12,25 @@ import pytest
 
 from tests.engine.typed import ROOT
 from tests.support.effort import full_run_only
+from tools.campaign.tries import Try, read
 
 SEED = os.environ.get("GITHUB_RUN_NUMBER", "1")
 PROGRAMS = os.environ.get("CAMPAIGN_PROGRAMS", "12")
 
 
-def campaign(what: str, tries: str, folder: Path) -> None:
+def campaign(what: str, tries: str, folder: Path) -> list[Try]:
     command = [sys.executable, "-m", "tools.campaign", what, "--seed", SEED, "--tries", tries, "-o", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return read(folder / f"{what}-{SEED}.jsonl")
 
 
 @full_run_only
 @pytest.mark.parametrize("what", ["jobs", "programs"])
 def test_check_calls_no_other_query_the_same(what: str, tmp_path: Path) -> None:
-    campaign(what, PROGRAMS, tmp_path)
+    tries = campaign(what, PROGRAMS, tmp_path)
+    assert len(tries) >= int(PROGRAMS)
+    assert [one for one in tries if one.fell] == []
 
 
 @full_run_only
@@ -36,4 +40,6 @@ def test_a_disturbed_run_ends_with_its_answer_or_one_message(what: str, tries: s
         pytest.skip("without a C compiler no call can fail")
     if what == "engines" and os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
-    campaign(what, tries, tmp_path)
+    ended = campaign(what, tries, tmp_path)
+    assert ended
+    assert [one for one in ended if one.fell] == []
