@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.observation import Observation
 from conformance.query.reading import PHYSICAL_PLAN, PlanNode, analyzed_plan, expressions, physical_plan, watermark_of
 
 TITLES = {
@@ -59,6 +60,11 @@ class PlanWatermark:
 class JobPlan:
     text: str
     """An extended plan, or the message of an error with a plan."""
+
+    @classmethod
+    def of(cls, seen: Observation) -> JobPlan:
+        """Return the first plan that an engine told; without one, a plan without operators."""
+        return cls(next((step.plan for step in seen.steps if step.plan), ""))
 
     @cached_property
     def nodes(self) -> tuple[PlanNode, ...]:

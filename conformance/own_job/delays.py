@@ -24,7 +24,7 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_o
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
 from conformance.own_job.many_rows import NO_INSTANT
-from conformance.own_job.row_fates import NotKnown, check_predicted, late_by
+from conformance.own_job.row_fates import NotKnown, check_predicted, dropped_in, late_by
 from conformance.own_job.sample import RECORD_ARRIVAL, Sample
 from conformance.query import read_query
 from conformance.query_progress.causes import duration
@@ -208,7 +208,7 @@ def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnsw
         state = max((sum(batch.state) for batch in prediction.observation.batches), default=0)
         changed = (complete - _results(prediction)).total()
         later = delay - own_ms if _waits(answer) else 0
-        return DelayPoint(delay, len([*_late(prediction)]), changed, state, later)
+        return DelayPoint(delay, dropped_in(prediction), changed, state, later)
 
     points = tuple(map(point, sorted(predictions)))
     own = next(each for each in points if each.delay_ms == own_ms)
@@ -287,8 +287,7 @@ def _agrees(
     what = f"no curve: with a delay of {duration(delay)}"
     if seen.error is not None:
         raise NoAnswer(f"{what} it fails: {seen.error.first_line}")
-    plan = JobPlan(next((step.plan for step in seen.steps if step.plan), ""))
-    if any(mark.delay_ms != delay for mark in plan.watermarks):
+    if any(mark.delay_ms != delay for mark in JobPlan.of(seen).watermarks):
         return False
     try:
         check_predicted(seen, prediction)

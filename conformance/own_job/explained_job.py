@@ -188,7 +188,7 @@ def explain_query(
                 f"{query.title}: {cut} at most {MOST_BATCHES}: take a longer one, or fewer rows with --rows"
             )
         seen = answer_of(case, target, where, display)
-        plan = JobPlan(next((step.plan for step in seen.steps if step.plan), ""))
+        plan = JobPlan.of(seen)
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
     return JobExplanation(

@@ -128,7 +128,7 @@ class Fates:
 
     def late_with(self, delay: str) -> int:
         """Count the rows that the model drops with another delay of each watermark."""
-        return sum(len(dropped_rows(batch)) for step in self.with_delay(delay).steps for batch in step.batches)
+        return dropped_in(self.with_delay(delay))
 
     def with_delay(self, delay: str) -> Prediction:
         """Predict the same with another delay of each watermark; see `predict` for errors."""
@@ -148,8 +148,7 @@ class Fates:
             for arrival in step.arrivals()
         )
         assert self.prediction is not None
-        prediction = predict(self.case.model_copy(update={"steps": steps}), self.prediction.version)
-        return sum(len(dropped_rows(batch)) for step in prediction.steps for batch in step.batches)
+        return dropped_in(predict(self.case.model_copy(update={"steps": steps}), self.prediction.version))
 
 
 def _without(placed: Partitioned, number: int) -> Partitioned:
@@ -473,6 +472,11 @@ def _evicted(batch: BatchProgress) -> Iterator[int]:
     for operator in batch.operators:
         for row in operator.evicted:
             yield from (value for name, _, value in row.what if name.startswith(_ROW) and isinstance(value, int))
+
+
+def dropped_in(prediction: Prediction) -> int:
+    """Count the rows that the model drops as late."""
+    return sum(len(dropped_rows(batch)) for step in prediction.steps for batch in step.batches)
 
 
 def late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:

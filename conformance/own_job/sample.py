@@ -191,7 +191,7 @@ def _arrival(path: Path, column: str) -> Callable[[SampleRecord, int], int]:
             written = written_time(row, (name,), column)
             micros = written.micros(row) if written is not None else None
         if micros is None:
-            what = "has no such column" if name not in record else f"{value!r} is no time that can be read"
+            what = "has no such column" if name not in record else f"{value!r} cannot be read as a time"
             raise UnusableSample(path, f"the time of arrival {name}: {what}", line or None)
         return micros
 
@@ -200,12 +200,9 @@ def _arrival(path: Path, column: str) -> Callable[[SampleRecord, int], int]:
 
 def _micros_of(value: Json) -> int | None:
     """The instant of a text with date and time in ISO 8601, in UTC without a zone; None of other values, which are read slower."""
-    if not isinstance(value, str) or not _DATED.match(value):
+    if (moment := _moment(value)) is None:
         return None
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(value)
-        return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
-    return None
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 def _without(lacking: Sequence[str], unread: Sequence[str], schema: Schema) -> str:
@@ -403,11 +400,17 @@ def _fitted(value: Json, type: DataType, zone: tzinfo | None) -> Json:
         return [_fitted(item, type.elements[0], zone) for item in value]
     if isinstance(value, float | Decimal) and not Decimal(value).is_finite():
         return str(Decimal(value))
-    if zone is not None and type == _TIMESTAMP and isinstance(value, str) and _DATED.match(value):
-        with suppress(ValueError):
-            moment = datetime.fromisoformat(value)
-            return value if moment.tzinfo else moment.replace(tzinfo=zone).astimezone(UTC).isoformat(" ")
+    if zone is not None and type == _TIMESTAMP and (moment := _moment(value)) is not None:
+        return value if moment.tzinfo else moment.replace(tzinfo=zone).astimezone(UTC).isoformat(" ")
     return value
+
+
+def _moment(value: Json) -> datetime | None:
+    """Return the date and time of a text in ISO 8601, with its zone if it names one; None of any other value."""
+    if isinstance(value, str) and _DATED.match(value):
+        with suppress(ValueError):
+            return datetime.fromisoformat(value)
+    return None
 
 
 def _untexted(text: str | None) -> Json:

@@ -27,6 +27,7 @@ STANDINGS: Mapping[Standing, str] = {
     "outside": f"{MARKS['not-applicable'].glyph} does not apply",
 }
 """In the order in which those of its clauses decide about a statement."""
+_WITHOUT_ANSWER = {*NO_RESULT, "not-applicable"}
 _Shown: TypeAlias = tuple[Standing, DocumentedDifference | None]
 
 
@@ -69,7 +70,7 @@ class Clause:
             return "outside", None
         if self.shows == "checkpoint":
             return self._resumed_on(report, target, version)
-        if case is None or cell is None or cell.status in {*NO_RESULT, "not-applicable"}:
+        if case is None or cell is None or cell.status in _WITHOUT_ANSWER:
             return "untested", None
         findings = [*chain(cell.findings, *(run.findings for run in cell.runs))]
         if cell.status in DOES_NOT_CONFORM and (not findings or any(map(self._is_about, findings))):
@@ -96,15 +97,16 @@ class Clause:
 
     def _resumed_on(self, report: Report, target: TargetRecord, version: SparkVersion) -> _Shown:
         """Return what the checkpoints show that other versions left before its step and the target resumed."""
-        versions = {origin.name: origin.version for origin in report.versions if origin.version is not None}
         wrote = {
-            name for name, own in versions.items() if (own < version if self.origin is None else own in self.origin)
+            origin.name
+            for origin in report.versions
+            if (own := origin.version) is not None and (own < version if self.origin is None else own in self.origin)
         }
         tried = [
             cell
             for cell in report.upgrades_of_cases.get(self.case, ())
             if (cell.cut, cell.target) == (self.step, target.name) and cell.origin in wrote
-            if cell.status not in {*NO_RESULT, "not-applicable"}
+            if cell.status not in _WITHOUT_ANSWER
         ]
         if any(cell.status in DOES_NOT_CONFORM for cell in tried):
             return "violates", None
