@@ -71,7 +71,7 @@ def inspect(
             content = f"not checked: the content of {counted(checkpoint.unchecked, 'file')}, large or without checksums"
             statements.append(Statement("unsupported", "–", content))
         if checkpoint.operators:
-            fits = "whether the state fits the query, no file says: run `conformance checkpoint resume`"
+            fits = "no file says whether the state fits the query: run `conformance checkpoint resume`"
             statements.append(Statement("unsupported", "–", fits))
         shown = [Text(f"{checkpoint.where} on Spark {target.version}", style="bold")]
         shown += [*job_options.statement_lines(statements, indent="  "), Text()]
@@ -120,7 +120,7 @@ def resume(
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
     # A program of Python and SQL may need a jar, too.
     of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
-    # Beside --main, the value of --call is no argument of the class: both name a job, which is refused.
+    # With --main, --call is not an argument of the class: both name the job, which is refused.
     program, method = (None, call) if of_jar or job_settings.main is not None else (call, None)
     named = job_settings.named(program, method, arguments, WHICH)
     sample_options = job_options.SampleOptions(sample, schema=schema, rows=rows, missing=missing)

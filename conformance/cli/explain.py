@@ -206,7 +206,11 @@ def _interval(text: str | None, files: job_options.SampleFiles) -> int | None:
         every_us = 0
     if every_us > 0:
         return every_us
-    why = f"{text!r} is no duration, such as '1 minute'" if files.arrived else f"no time of arrival: {RECORD_ARRIVAL}"
+    why = (
+        f"{text!r} is not a duration, such as '1 minute'"
+        if files.arrived
+        else f"no column has arrival times: {RECORD_ARRIVAL}"
+    )
     raise typer.BadParameter(why, param_hint="--trigger-interval")
 
 

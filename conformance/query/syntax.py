@@ -69,7 +69,7 @@ def query_of_flow(text: str) -> str | None:
     ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out.
     """
     tokens = sqlglot.tokenize(text, read="spark")
-    # A quoted name and a text are no words of SQL.
+    # Quoted names and string literals are not keywords.
     quoted = (sqlglot.TokenType.STRING, sqlglot.TokenType.IDENTIFIER)
     words = ["" if token.token_type in quoted else token.text.upper() for token in tokens]
     depth, begin = 0, None

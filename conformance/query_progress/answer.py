@@ -86,7 +86,7 @@ class ProgressExplanation:
         yield f"progress does not tell: {'; '.join(UNKNOWN)}"
 
     def disorder_lines(self) -> Iterator[str]:
-        """Yield what progress tells of the delay that each query needs: the oldest event time of a micro-batch, and no more."""
+        """Yield how far behind the oldest event times of each query's micro-batches were: all that progress tells of its delay."""
         for query in self.queries:
             yield next(query.lines(0))
             for by, batch in (run.disorder for run in query.query.runs if run.batches):

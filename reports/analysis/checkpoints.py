@@ -173,7 +173,7 @@ class Checkpoints:
 
     @cached_property
     def _same_files(self) -> SameFiles | None:
-        """How the files of the earlier version are those of the one whose checkpoints were tried; None if they differ, or nobody knows."""
+        """How the earlier version writes the files that were tried; None if it writes others, or they were not compared."""
         wrote, resumed = self.ran or ("", "")
         return same_files(self.before.name, wrote) if resumed == self.after.name else None
 

@@ -114,7 +114,7 @@ def other_setting(folder, path, draw):
 
 
 def java_object(folder, path, draw):
-    """An empty `java.util.ArrayList`, as Java's serialisation writes it, which nobody may read as an object."""
+    """An empty `java.util.ArrayList`, as Java's serialisation writes it; a reader that deserialises it is at fault."""
     stream = "aced0005737200136a6176612e7574696c2e41727261794c6973747881d21d99c7619d03000149000473697a6578700000000077040000000078"
     path.write_bytes(bytes.fromhex(stream))
 
