@@ -24,7 +24,7 @@ from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.comparison import divergences
+from conformance.judging.comparison import divergences, only_moved
 from conformance.judging.consistency import behaviour
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import StaleEntry
@@ -60,6 +60,8 @@ class CheckpointVerdict:
     batch: int | None = None
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""
+    moved: str = ""
+    """Which rows come later or earlier, if nothing else about the rows differs: ``2 rows later``."""
     fails_anyway: bool = False
     """Whether the query ends with an error also on the version that wrote the checkpoint."""
 
@@ -119,7 +121,8 @@ def resumed_at(
     if first is None:
         return CheckpointVerdict("resumed", batch=last)
     # Of a query that fails where it was, any end is as good.
-    return CheckpointVerdict("resumed" if fails_anyway else "other rows", difference=str(first), batch=first.batch)
+    outcome = "resumed" if fails_anyway else "other rows"
+    return CheckpointVerdict(outcome, difference=str(first), batch=first.batch, moved=only_moved(restarted, seen) or "")
 
 
 def _failed(error: ErrorSeen, last: int | None) -> Outcome:

@@ -21,6 +21,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import ge
 from typing import Literal, Protocol, TypeAlias
 
 from conformance.core.observation import BatchBehaviour, BatchSeen, ErrorSeen, Observation, StepBehaviour, StepSeen
@@ -453,6 +454,14 @@ def _held(observation: Observation) -> int:
 
 def _dropped(observation: Observation) -> int:
     return sum(batch.dropped or 0 for step in observation.steps for batch in step.batches)
+
+
+def only_keeps_less_state(a: Observation | None, b: Observation | None) -> bool:
+    """Return whether all that differs is that the second answer has fewer rows in the state of some operator, and more in none."""
+    if a is None or b is None or any(place.what != "state" for place in divergences(a, b)):
+        return False
+    states = [(one.state, other.state) for one, other in zip(a.batches, b.batches, strict=True)]
+    return all(len(earlier) == len(kept) and all(map(ge, earlier, kept)) for earlier, kept in states)
 
 
 def only_moved(a: Observation, b: Observation) -> str | None:

@@ -24,6 +24,7 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
 from conformance.judging.comparison import divergences
+from conformance.judging.verdict import why_incoherent
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.own_job.many_rows import lines_of
@@ -164,6 +165,27 @@ class JobRun:
         """What this version did with each checkpoint that it resumed, by the step before which it did."""
         return {answer.task.cut: answer for answer in self.handoffs if answer.task.cut and answer.task.target == target}
 
+    def verdict(self, answer: CellAnswer, beside: CellAnswer | None = None) -> CheckpointVerdict:
+        """Judge a checkpoint that ``answer`` resumed; without rows after it there is nothing that would tell.
+
+        Args:
+            beside: the answer that it is compared with; by default, what the earlier version did with the same checkpoint, or with the
+                whole case if it did not resume this one.
+        """
+        cut = answer.task.cut
+        assert cut is not None
+        beside = beside or self.resumed(self.before).get(cut, self.on(self.before))
+        emitted, whole = beside.emits_rows(cut), self.on(self.after).observation
+        for side in (beside, answer):
+            seen = side.observation
+            reason = side.lacking if seen is None else why_incoherent(self.case, seen)
+            if reason is not None:
+                return CheckpointVerdict("no answer", reason=reason)
+        verdict = resumed_at(cut, answer.observation, beside.observation, whole=whole)
+        if verdict.outcome == "resumed" and not emitted:
+            verdict = CheckpointVerdict("no answer", reason=NO_ROWS_AFTER)
+        return verdict
+
     @property
     def without_handoff(self) -> tuple[int, ...]:
         """The steps before which the checkpoint could have been handed over, and was not."""
@@ -174,6 +196,9 @@ class JobRun:
         """What the run shows of a case that ends earlier: its steps are the first ones of the case that ran."""
         within = (answer for answer in self.answers if (answer.task.cut or 1) <= len(case.steps))
         return replace(self, case=case, answers=tuple(answer.as_far_as(case) for answer in within))
+
+
+NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 
 def telling_plan(case: Case) -> Case:
@@ -214,7 +239,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         return ()
     kept = written.run.kept if written.run is not None else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
-    verdicts = {cut: _met(run, cut) for cut in resumed}
+    verdicts = {cut: run.verdict(answer) for cut, answer in resumed.items()}
 
     def cell(cut: int, target: Target, **setting: str) -> CellTask:
         return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
@@ -229,8 +254,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
             cells += [cell(cut, run.after) for cut in again]
     ends = {
         (verdict.outcome, verdict.error.title if verdict.error is not None else "")
-        for cut, verdict in verdicts.items()
-        if verdict.error is not None or written.emits_rows(cut)
+        for verdict in verdicts.values()
+        if verdict.reason != NO_ROWS_AFTER
     }
     if not cells and len(ends) > 1:
         cells = [cell(cut, run.after) for cut in kept if cut not in resumed]
@@ -289,14 +314,6 @@ def shuffles_itself(run: JobRun) -> bool:
 
 
 _OWN_SHUFFLE = re.compile(r"\bRepartitionByExpression \[[^\]]+\](?!, \d)")
-
-
-def _met(run: JobRun, cut: int) -> CheckpointVerdict:
-    """What became of a checkpoint on the later version, beside the whole job or, once that ran, beside a restart."""
-    seen, beside = run.resumed(run.after)[cut], run.resumed(run.before).get(cut, run.on(run.before))
-    return resumed_at(
-        cut, seen.observation, beside.observation, reason=seen.lacking, whole=run.on(run.after).observation
-    )
 
 
 def _needs_a_restart(run: JobRun, cut: int) -> bool:

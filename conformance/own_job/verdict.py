@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import zip_longest
-from operator import ge
 from typing import Literal, TypeAlias
 
 from conformance.checkpoints.state_difference import right_rows_prove
@@ -17,19 +16,19 @@ from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at, with_same_reason
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, with_same_reason
 from conformance.judging.comparison import (
     BehaviourChange,
     behaviour_change,
     difference,
     divergences,
     has_behaviour,
-    only_moved,
+    only_keeps_less_state,
 )
 from conformance.judging.verdict import Outcome as CheckpointOutcome
-from conformance.judging.verdict import Status, Verdict, why_incoherent
+from conformance.judging.verdict import Status, Verdict
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import ANSI, CellAnswer, JobRun
+from conformance.own_job.job_run import ANSI, NO_ROWS_AFTER, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -74,7 +73,7 @@ class TriedWorkaround:
 
 
 def _came_out(verdict: CheckpointVerdict) -> str:
-    return verdict.reason if verdict.outcome == "other rows" and verdict.reason else _TRIED[verdict.outcome]
+    return f"{_TRIED['resumed']}, {verdict.moved}" if verdict.moved else _TRIED[verdict.outcome]
 
 
 AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
@@ -201,12 +200,12 @@ def judge_job(run: JobRun) -> JobVerdict:
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
     change = _change(*wholes, digests=digests)
+    different = change is not None and not only_keeps_less_state(seen, other)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
-    different = change is not None and not _only_keeps_less(seen, other)
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
-        handoffs = _handoffs(run, before, other)
+        handoffs = _handoffs(run, after)
     return JobVerdict(
         case=run.case,
         started=run.started,
@@ -258,14 +257,6 @@ def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | Non
     return replace(change, what="other rows, by their digest") if digests and where.what == "rows" else change
 
 
-def _only_keeps_less(before: Observation | None, after: Observation | None) -> bool:
-    """Return whether all that differs is that the later version has fewer rows in the state of some operator, and more in none."""
-    if before is None or after is None or any(place.what != "state" for place in divergences(before, after)):
-        return False
-    states = [(one.state, other.state) for one, other in zip(before.batches, after.batches, strict=True)]
-    return all(len(earlier) == len(kept) and all(map(ge, earlier, kept)) for earlier, kept in states)
-
-
 _CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})
 _CLOCK = "current_batch_timestamp"
 """What a plan shows of each function that asks the clock."""
@@ -306,30 +297,17 @@ def _other_columns(a: TargetRecord, seen: Observation, b: TargetRecord, other: O
                 yield f"column {place}: {', '.join(shown)}"
 
 
-def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tuple[Handoffs, ...]:
-    """Judge every checkpoint that was resumed; ``written``, ``whole``: the whole case on the earlier and on the later version."""
-    restarted = run.resumed(run.before)
-
-    def judged(answer: CellAnswer) -> tuple[int, CheckpointVerdict]:
-        cut = answer.task.cut
-        assert cut is not None
-        beside = restarted.get(cut, written)
-        verdict = _resumed(run.case, cut, beside, answer, whole)
-        if answer.task.workaround and verdict.outcome == "other rows":
-            # What the later version emits of itself, from the start, is no fault of the workaround.
-            anew = _resumed(run.case, cut, run.on(run.after), answer, whole)
-            if anew.outcome == "resumed":
-                return cut, replace(anew, reason=AS_FROM_THE_START)
-            if beside.observation is not None and answer.observation is not None:
-                moved = only_moved(beside.observation, answer.observation)
-                verdict = replace(verdict, reason=f"{_TRIED['resumed']}, {moved}") if moved else verdict
-        return cut, verdict
-
+def _handoffs(run: JobRun, whole: CellAnswer) -> tuple[Handoffs, ...]:
+    """Judge every checkpoint that was resumed; ``whole``: the whole case on the later version."""
     verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
     for answer in run.tried:
         (setting,) = answer.task.workaround.items()
-        cut, verdict = judged(answer)
-        if verdict.reason != NO_ROWS_AFTER:
+        verdict = run.verdict(answer)
+        if verdict.outcome == "other rows":
+            # What the later version emits of itself, from the start, is no fault of the workaround.
+            anew = run.verdict(answer, whole)
+            verdict = replace(anew, reason=AS_FROM_THE_START) if anew.outcome == "resumed" else verdict
+        if verdict.reason != NO_ROWS_AFTER and (cut := answer.task.cut) is not None:
             verdicts.setdefault(setting, {})[cut] = verdict
 
     def tried(steps: tuple[int, ...], verdict: CheckpointVerdict) -> Iterator[TriedWorkaround]:
@@ -338,28 +316,11 @@ def _handoffs(run: JobRun, written: CellAnswer, whole: Observation | None) -> tu
                 proves = right_rows_prove(key, verdict.differences)
                 yield TriedWorkaround(f"{key}={value}", of_steps, reads_other_bytes=not proves)
 
-    together = with_same_reason(dict(map(judged, run.resumed(run.after).values())))
+    together = with_same_reason({cut: run.verdict(answer) for cut, answer in run.resumed(run.after).items()})
     if len(together) > 1:
         together = {steps: verdict for steps, verdict in together.items() if verdict.reason != NO_ROWS_AFTER}
     groups = (Handoffs(steps, verdict, tuple(tried(steps, verdict))) for steps, verdict in together.items())
     return tuple(sorted(groups, key=lambda group: severity(group.verdict)))
-
-
-def _resumed(
-    case: Case, cut: int, before: CellAnswer, after: CellAnswer, whole: Observation | None
-) -> CheckpointVerdict:
-    """The verdict on one checkpoint; without rows after it there is nothing that would tell."""
-    emitted = before.emits_rows(cut)
-    for answer in (before, after):
-        seen = answer.observation
-        reason = answer.lacking if seen is None else why_incoherent(case, seen)
-        if reason is not None:
-            return resumed_at(cut, None, reason=reason)
-    verdict = resumed_at(cut, after.observation, before.observation, whole=whole)
-    return resumed_at(cut, None, reason=NO_ROWS_AFTER) if verdict.outcome == "resumed" and not emitted else verdict
-
-
-NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 
 def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool, different: bool) -> JobAnswer:

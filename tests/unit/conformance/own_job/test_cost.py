@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case
+from conformance.core.observation import SourceRead
 from conformance.core.spark_types import parse_schema
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells, own_function, write_job
 from conformance.own_job.sample import Sample
@@ -25,14 +26,16 @@ Resumes = Callable[[CellTask], bool]
 def cost(case: Case, resumes: Resumes = lambda _: True) -> int:
     """How many steps run until the verdict needs nothing more; ``resumes``: whether the later version takes a checkpoint."""
     run, steps = JobRun.of(case, OLD, NEW, EngineUse()), 0
-    rows = [step(each.number, batch(each.number, window("12:00", "12:10", 1))) for each in case.steps]
+    read = tuple(SourceRead(stream=stream, rows=1, moved=True) for stream in case.streams)
+    rows = [step(each.number, batch(each.number, window("12:00", "12:10", 1), sources=read)) for each in case.steps]
     while cells := next_cells(run):
         assert all(cell.before is not None for cell in cells if cell.cut is not None), "steps before a cut run again"
         outcomes = []
         for cell in cells:
             first = cell.cut or 1
             takes = cell.cut is None or cell.target == OLD or resumes(cell)
-            seen = observed(*rows) if takes else observed(*rows[: first - 1], step(first, error=REFUSES))
+            shown = rows if takes else [*rows[: first - 1], step(first, error=REFUSES)]
+            seen = observed(*shown).model_copy(update={"case": case.id})
             steps += len(case.steps) - first + 1 if takes else 1
             kept = {cut: SavedCheckpoint(seen, "run", f"run.before-{cut}") for cut in cell.keep}
             outcomes.append(CellAnswer(cell, CellRun(cell, (seen,), None, seconds=0.1, kept=kept)))
