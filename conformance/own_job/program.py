@@ -16,6 +16,7 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
+from conformance.own_job import source_options
 from conformance.own_job.job_run import OwnQuery, of_flow
 from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import SampleRow, kept
@@ -232,6 +233,7 @@ def queries(
         WrongUsage: a source lacks its sample, a sample has no source, or a query cannot be tried.
     """
     sources = {source.name: source for source in seen.sources}
+    source_options.check(program.path, seen.sources)
     if strange := sorted(set(files.names) - sources.keys()):
         raise WrongUsage(
             f"{unknown('source', strange[0], sources, where=f' of {program.path}')}\n{_listed(program, seen)}"
@@ -282,7 +284,10 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
 
 def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
     for source in sources:
-        if source.format == _CHANGES and source.name in (seen.reads or (source.name,)):
+        if source.name not in (seen.reads or (source.name,)):
+            continue
+        yield from source_options.not_tried(source)
+        if source.format == _CHANGES:
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
     if "flow" in seen.options:

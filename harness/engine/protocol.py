@@ -235,6 +235,8 @@ class SourceSeen(Message):
     """Its columns; None if only its files or its table say them."""
     options: dict[str, str] = {}
     """What else the program says of it, its path, too."""
+    at: str | None = None
+    """The line that reads it, as that of a query."""
     rows: tuple[str, ...] | None = None
     """Its first rows, each as a JSON object, if the request asked for them and the source could be read."""
     unread: str | None = None

@@ -90,6 +90,8 @@ class ProgramSource:
     path: Optional[str] = None
     """The folder of its files, or the name of its table."""
     options: Optional[Dict[str, str]] = None
+    at: Optional[str] = None
+    """Where the program reads it, as of ``Started``."""
 
     @property
     def known_schema(self) -> Any:
@@ -199,9 +201,16 @@ class ProgramRun:
             name = "{}_{}".format(base, number)
         self._names.add(name)
         headers = options.get("includeheaders", "").lower() == "true"
-        said = {key: str(value) for key, value in noted.get("options", {}).items() if value is not None}
+        said = {key: _text_of(value) for key, value in noted.get("options", {}).items() if value is not None}
         source = ProgramSource(
-            name, format, schema if schema is not None else noted.get("schema"), given, headers, path, said
+            name,
+            format,
+            schema if schema is not None else noted.get("schema"),
+            given,
+            headers,
+            path,
+            said,
+            self._place(),
         )
         self.sources.append(source)
         with _as_others():
@@ -451,12 +460,17 @@ def _session(run: ProgramRun, _: Any, self: Any) -> Any:
     return run.session
 
 
+def _text_of(value: Any) -> str:
+    """The value of an option or setting as PySpark hands it on."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def set_options(session: Any, options: Dict[str, Any]) -> None:
     """Give a session the settings of a program that a running session can have."""
     for key, value in options.items():
         if key.startswith("spark.sql.") and key not in LEFT_OUT:
             with suppress(Exception):  # a static one, which Spark refuses here
-                session.conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
+                session.conf.set(key, _text_of(value))
 
 
 class _SharedOptions:

@@ -68,6 +68,7 @@ class Survey:
                 "format": s.format,
                 "ddl": self._ddl.get(s.name),
                 "options": {**(s.options or {}), **({"path": s.path} if s.path is not None else {})},
+                "at": s.at,
                 **self._recorded.get(s.name, {}),
             }
             for s in self._sources

@@ -256,6 +256,76 @@ def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:
     assert second.statements == ()
 
 
+def of_options(format: str, **options: str) -> ProgramSeen:
+    source = SourceSeen(name="orders", format=format, ddl=ORDERS.ddl, options={"path": "/in", **options}, at="job.py:4")
+    return seen(source, CLICKS, queries=(query("orders"), query("clicks")))
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "named"),
+    [
+        ("delta", {"startingVersion": "5", "withEventTimeOrder": "true"}, "startingVersion=5, withEventTimeOrder=true"),
+        ("delta", {"startingTimestamp": "2026-03-01", "readChangeFeed": "true", "skipChangeCommits": "true"}, None),
+        ("table", {"startingVersion": "latest", "maxBytesPerTrigger": "1g", "ignoreDeletes": "true"}, None),
+        ("iceberg", {"stream-from-timestamp": "1", "streaming-max-files-per-micro-batch": "2"}, None),
+        ("kafka", {"startingOffsets": '{"orders": {"0": 23, "1": -2}}', "minPartitions": "4"}, None),
+        ("kafka", {"startingTimestamp": "1000", "maxOffsetsPerTrigger": "3", "failOnDataLoss": "false"}, None),
+        ("json", {"latestFirst": "true", "maxFileAge": "1d", "cleanSource": "delete", "maxFilesPerTrigger": "1"}, None),
+        ("cloudfiles", {"cloudFiles.maxFilesPerTrigger": "9", "cloudFiles.includeExistingFiles": "false"}, None),
+        ("kinesis", {"kinesis.startingPosition": "LATEST", "maxFetchRecordsPerShard": "9"}, None),
+        ("rate", {"rowsPerSecond": "9", "rampUpTime": "5s"}, None),
+    ],
+)
+def test_options_that_decide_which_rows_come_are_not_tried_and_the_answer_says_so(
+    files, format, options, named
+) -> None:
+    named = named or ", ".join(f"{name}={value}" for name, value in options.items())
+    others = {"kafka.bootstrap.servers": "h:9", "multiLine": "true", "subscribe": "orders", "schemaLocation": "/s"}
+    (first, _), (second, _) = queries(JOB, of_options(format, **options, **others), files("orders", "clicks"))
+    (said,) = first.statements
+    assert (said.kind, said.glyph) == ("unsupported", "–")
+    assert said.text == (
+        f"{named} of the source orders ({format}) {'are' if ',' in named else 'is'} not tried: the rows of the sample come in its order, "
+        "whatever the source would give"
+    )
+    assert second.statements == ()  # it does not read the source
+
+
+def test_options_with_their_default_have_nothing_to_say(files) -> None:
+    options = {"latestFirst": "false", "cleanSource": "off", "failOnDataLoss": "true", "withEventTimeOrder": "FALSE"}
+    (first, _), _ = queries(JOB, of_options("json", **options), files("orders", "clicks"))
+    assert first.statements == ()
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "says"),
+    [
+        ("json", {"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger=0: maxFilesPerTrigger takes a positive integer"),
+        ("csv", {"maxFileAge": "a week"}, "maxFileAge=a week: maxFileAge takes a time such as 12h or 7d"),
+        ("json", {"latestFirst": "yes"}, "latestFirst=yes: latestFirst takes true or false"),
+        ("json", {"cleanSource": "remove"}, "cleanSource=remove: cleanSource takes off, delete or archive"),
+        ("json", {"cleanSource": "Archive"}, "cleanSource=archive alone: add sourceArchiveDir, or use delete"),
+        (
+            "kafka",
+            {"startingOffsets": "newest"},
+            "startingOffsets=newest: startingOffsets takes earliest, latest, or JSON",
+        ),
+        ("kafka", {"startingOffsets": '{"orders": 5}'}, "startingOffsets={"),
+        ("kafka", {"endingOffsets": "latest"}, "endingOffsets takes no value: a streaming query has no end; omit it"),
+        ("kafka", {"startingTimestamp": "2026-03-01"}, "startingTimestamp takes milliseconds since 1970"),
+        ("kafka", {"minPartitions": "0"}, "minPartitions=0: minPartitions takes a positive integer"),
+        ("delta", {"startingVersion": "-1"}, "startingVersion takes latest, or an integer from 0 on"),
+        ("delta", {"startingVersion": "1", "startingTimestamp": "2026-03-01"}, "omit one of them"),
+        ("iceberg", {"stream-from-timestamp": "2026-03-01"}, "stream-from-timestamp takes milliseconds since 1970"),
+    ],
+)
+def test_an_option_with_a_value_that_spark_refuses_is_said_before_it_runs(files, format, options, says) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        queries(JOB, of_options(format, **options), files("orders", "clicks"))
+    assert str(refused.value).startswith(f"job.py:4: the source orders ({format}): Spark refuses ")
+    assert says in str(refused.value)
+
+
 def test_the_columns_of_a_sample_are_those_that_the_program_says(files) -> None:
     typed = ORDERS.model_copy(update={"ddl": "`t` string, `n` decimal(9,2)"})
     ((_, samples),) = queries(JOB, seen(typed, queries=(query("orders"),)), files("orders"))

@@ -60,14 +60,26 @@ def test_sources_have_the_columns_that_the_program_says(surveyed):
         """
         a = spark.readStream.schema("a INT").format("json").load("/in/a")
         spark.readStream.format("rate").load()
-        ab = spark.readStream.schema("a INT").format("json").load("/in/ab")
+        ab = spark.readStream.schema("a INT").format("json").option("latestFirst", True).load("/in/ab")
         ab.writeStream.queryName("q").start()
         """
     )
     assert answer["sources"] == [
-        {"name": "a", "format": "json", "ddl": "`a` int", "options": {"path": "/in/a"}},
-        {"name": "rate", "format": "rate", "ddl": "`timestamp` timestamp, `value` bigint", "options": {}},
-        {"name": "ab", "format": "json", "ddl": "`a` int", "options": {"path": "/in/ab"}},
+        {"name": "a", "format": "json", "ddl": "`a` int", "options": {"path": "/in/a"}, "at": "acme_job.py:4"},
+        {
+            "name": "rate",
+            "format": "rate",
+            "ddl": "`timestamp` timestamp, `value` bigint",
+            "options": {},
+            "at": "acme_job.py:5",
+        },
+        {
+            "name": "ab",
+            "format": "json",
+            "ddl": "`a` int",
+            "options": {"latestFirst": "true", "path": "/in/ab"},
+            "at": "acme_job.py:6",
+        },
     ]
     (query,) = answer["queries"]
     assert (query["name"], query["at"], query["reads"]) == ("q", "acme_job.py:7", ["ab"])
@@ -84,7 +96,7 @@ def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions
         raise AssertionError("it went on")
         """
     )
-    assert answer == {"sources": [SALES], "queries": [], "error": None}
+    assert answer == {"sources": [{**SALES, "at": "acme_job.py:5"}], "queries": [], "error": None}
 
 
 def test_columns_of_a_sample_let_it_go_on(surveyed):
@@ -92,7 +104,7 @@ def test_columns_of_a_sample_let_it_go_on(surveyed):
         "spark.readStream.format('delta').load('/in/sales').writeStream.start()", schemas={"sales": "n INT"}
     )
     assert answer["queries"][0]["reads"] == ["sales"]
-    assert answer["sources"] == [SALES]
+    assert answer["sources"] == [{**SALES, "at": "acme_job.py:3"}]
 
 
 def test_a_stream_that_only_sql_names_cannot_be_held(surveyed, session):
@@ -114,7 +126,7 @@ def test_what_ended_it_has_its_line(surveyed):
 def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surveyed, session, tmp_path, monkeypatch):
     def main(named, arguments, of, read):
         assert (named, arguments, of) == ("acme.Main", ("x",), session)
-        read(ProgramSource("orders", "json", "a INT", path="in"))
+        read(ProgramSource("orders", "json", "a INT", path="in", at="Main.java:9"))
         return SimpleNamespace(started=[])
 
     def load(path):
@@ -129,5 +141,5 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     monkeypatch.setattr("harness.driver.jobs.program.as_json", lambda number: ["{}"] * number)
     answer = surveyed("", program={"main": "acme.Main", "arguments": ["x"]}, record=2)
     assert loaded == [str(tmp_path / "in")]
-    said = {"name": "orders", "format": "json", "ddl": "`a` int", "options": {"path": "in"}}
+    said = {"name": "orders", "format": "json", "ddl": "`a` int", "options": {"path": "in"}, "at": "Main.java:9"}
     assert answer["sources"] == [{**said, "rows": ["{}", "{}"]}]
