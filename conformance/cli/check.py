@@ -82,7 +82,7 @@ def check(
     ),
     source: SourceOption = option(
         "files",
-        "With kafka, silent streams are tried as topics too, on each version, which Spark plans otherwise.",
+        "With kafka, silent streams are tried as topics too, on each version, and options such as startingOffsets act.",
         "files|kafka",
         job_options.INPUT,
     ),
@@ -148,8 +148,10 @@ def check(
             raise typer.BadParameter(
                 f"a checkpoint is of one query, and the job starts {titles}", param_hint="--checkpoint"
             )
-        if source == KAFKA and not (silent_streams and any(len(samples) > 1 for _, samples in asked.queries)):
-            why = "only silent streams of a query that reads several are tried as topics"
+        several = silent_streams and any(len(samples) > 1 for _, samples in asked.queries)
+        of_topics = any(options.source == KAFKA for query, _ in asked.queries for options in query.options)
+        if source == KAFKA and not several and not of_topics:
+            why = "only silent streams of a query that reads several are tried as topics, and options of Kafka"
             errors_console([f"--source kafka has no effect: {why}"])
         # Reading what is published takes seconds of one core, while the engines start.
         published: Future[Published | None] = Future()

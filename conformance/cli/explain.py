@@ -131,10 +131,9 @@ def explain(
         where = job_options.options_of_job(engines, settings, speed, code)
         files = sample_options.files(where, allow_silent=named.kind != "a function", arrival_time=arrival_time)
         every_us = _interval(trigger_interval, files)
-        if delays and files.arrival == "time":
-            raise typer.BadParameter(
-                f"sorted by event time no row is late; {RECORD_ARRIVAL}", param_hint="--arrival time"
-            )
+        if delays and files.arrival != "file":
+            what = f"in another order than that of the file no row is as late as it was; {RECORD_ARRIVAL}"
+            raise typer.BadParameter(what, param_hint="--arrival")
         on = spark or str(releases()[-1])
         raise typer.Exit(_explain_job(named, on, where, files, batches, every_us, delays=delays, as_json=as_json))
     of_a_job: dict[str, object] = {

@@ -105,7 +105,7 @@ def script(case: Case) -> str:
     if (program := pyspark_script(case)) is None:
         raise WrongUsage(
             f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
-            "topics or tables, or calls code that is not in it"
+            "topics or tables, chooses among files, or calls code that is not in it"
         )
     return f"{program}\n"
 

@@ -64,6 +64,16 @@ class Frozen(BaseModel):
     )
 
 
+class FileSource(Frozen):
+    """How a stream of files chooses what a micro-batch reads, where it is not one arrival; None for Spark's default."""
+
+    max_files_per_trigger: int | None = None
+    latest_first: bool | None = None
+    max_file_age: str | None = None
+    """How much older than the newest file that was read a file may be: ``7d``."""
+    clean_source: Literal["off", "delete", "archive"] | None = None
+
+
 class KafkaSource(Frozen):
     """How a stream is read from a topic of Kafka."""
 
@@ -76,6 +86,8 @@ class KafkaSource(Frozen):
     """Where a query without checkpoint begins: that of each partition, -2 for its first record and -1 for behind its last."""
     fail_on_data_loss: bool | None = None
     """Whether the query fails if records that it has not read are gone; None for Spark's default, which is true."""
+    min_partitions: int | None = None
+    """Into how many tasks a micro-batch divides its records at least; None for one of each partition."""
 
 
 class Partitioned(Frozen):
@@ -360,6 +372,8 @@ class Case(AnyCase):
     row_files: frozenset[Path] = frozenset()
     """The files of rows that the case reads, as paths from its folder on."""
     streams: Mapping[str, Schema]
+    files: Mapping[str, FileSource] = {}
+    """The streams of files that choose for themselves what a micro-batch reads."""
     topics: Mapping[str, KafkaSource] = {}
     tables: Mapping[str, TableFormat] = {}
     """The streams that are read from a table."""

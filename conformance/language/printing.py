@@ -38,8 +38,9 @@ def _top(written: Mapping[str, Json]) -> Iterator[str]:
     for key, value in written.items():
         if key == "streams":
             yield f"{key}:"
-            for name, ddl in value.items():
-                yield f"{_INDENT}{name}: {ddl if _SCHEMA.fullmatch(ddl) else json.dumps(ddl)}"
+            for name, declared in value.items():
+                plain = isinstance(declared, str) and _SCHEMA.fullmatch(declared)
+                yield f"{_INDENT}{name}: {declared if plain else inline(declared)}"
         elif key in ("query", "steps"):
             yield f"{key}:"
             yield from _items(value, _INDENT)

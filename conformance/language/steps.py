@@ -59,7 +59,7 @@ from conformance.language.source import (
     items_of,
     text_of,
 )
-from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, ROWS, Ddl
+from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, OF_FILES, ROWS, Ddl
 
 _PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
 _STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
@@ -422,9 +422,10 @@ def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Problem
 def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: ProblemReport) -> None:
     """Report other batches, if all have a kind, than one with data for `add`, one per entry for `backlog` and none for `idle`.
 
-    Not with `once` and `availableNow`, where the step after a restart also runs the replay, nor with `maxOffsetsPerTrigger`, which cuts
-    what arrives."""
-    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(case, "streams")):
+    Not with `once` and `availableNow`, where the step after a restart also runs the replay, nor with `maxOffsetsPerTrigger` or keys of
+    files, which cut what arrives."""
+    cuts = ("maxOffsetsPerTrigger", *OF_FILES)
+    if any(child(stream.value, key) for stream in entries_of(case, "streams") for key in cuts):
         return
     if not triggers_of(case) <= {None, "default"} or is_driven(case):
         return

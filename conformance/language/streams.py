@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from operator import is_
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, get_args
+from typing import Any, BinaryIO, Final, TypeAlias, get_args
 
 from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
@@ -140,10 +140,13 @@ def _unreadable(type: DataType) -> Iterator[str]:
         yield from _unreadable(below)
 
 
-KAFKA = "kafka"
+KAFKA: Final = "kafka"
 MEMORY = "memory"
-_OF_KAFKA = ("partitions", "timestamp", "startingOffsets", "maxOffsetsPerTrigger", "failOnDataLoss")
+FILES: Final = "files"
+_OF_KAFKA = ("partitions", "timestamp", "startingOffsets", "maxOffsetsPerTrigger", "failOnDataLoss", "minPartitions")
 """Keys that only a stream from Kafka has."""
+OF_FILES = ("maxFilesPerTrigger", "latestFirst", "maxFileAge", "cleanSource")
+"""Keys that only a stream of files has."""
 
 
 class _Declared(Record):
@@ -152,7 +155,11 @@ class _Declared(Record):
     def validate(self, node: Node, report: ProblemReport) -> bool:
         if not super().validate(node, report) or not isinstance(node, Entries):
             return False
-        if text_of(node.get("source")) != KAFKA:
+        source = text_of(node.get("source")) or FILES
+        of_files = [report.forbid(node, key, f"`{key}` is of files: remove it") for key in OF_FILES if source != FILES]
+        if any(of_files):
+            return False
+        if source != KAFKA:
             hint = "is of a topic: add `source: kafka`, or remove it"
             forbidden = [report.forbid(node, name, f"`{name}` {hint}") for name in _OF_KAFKA]
             return not any(forbidden)
@@ -211,6 +218,21 @@ _DECLARED = _Declared(
         "failOnDataLoss": Key(
             BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
         ),
+        "minPartitions": Key(
+            integer(1), "Of `source: kafka`: into how many tasks a micro-batch divides its records at least."
+        ),
+        "maxFilesPerTrigger": Key(
+            integer(1),
+            "Of files: how many a micro-batch reads at most, in place of one arrival; with other such keys all.",
+        ),
+        "latestFirst": Key(BOOLEAN, "Of files: whether a micro-batch reads the newest files first."),
+        "maxFileAge": Key(
+            Text("a time such as 7d", r"^[0-9]+(us|ms|s|m|min|h|d)$"),
+            "Of files: how much older than the newest file that was read a file may be; the files of each arrival are a second younger.",
+        ),
+        "cleanSource": Key(
+            Choice("way to clean", ("off", "delete", "archive")), "Of files: what becomes of those that were read."
+        ),
     },
 )
 
@@ -223,8 +245,8 @@ STREAMS = MapOf(
 
 
 def with_sources(values: Json) -> Json:
-    """Make ``streams`` schemas; ``topics``, ``tables`` and ``in_memory`` say which of them are not read from files."""
-    schemas, topics, tables, in_memory = {}, {}, {}, set()
+    """Make ``streams`` schemas; ``topics``, ``tables`` and ``in_memory`` say which are not read from files, ``files`` how some are."""
+    schemas, files, topics, tables, in_memory = {}, {}, {}, {}, set()
     for name, declared in values["streams"].items():
         stream = declared if isinstance(declared, dict) else {"schema": declared}
         schemas[name] = stream["schema"]
@@ -234,7 +256,10 @@ def with_sources(values: Json) -> Json:
             tables[name] = stream["source"]
         elif stream.get("source") == MEMORY:
             in_memory.add(name)
-    return {**values, "streams": schemas, "topics": topics, "tables": tables, "in_memory": frozenset(in_memory)}
+        elif chosen := {key: stream[key] for key in OF_FILES if key in stream}:
+            files[name] = chosen
+    of_others = {"topics": topics, "tables": tables, "in_memory": frozenset(in_memory)}
+    return {**values, "streams": schemas, "files": files, **of_others}
 
 
 def ddl_of(declared: Node | None) -> Node | None:

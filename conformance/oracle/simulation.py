@@ -317,7 +317,7 @@ class CaseSimulation:
             raise Unpredictable("a sink that takes no updates")
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
-        if any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
+        if self._case.files or any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")

@@ -16,7 +16,7 @@ from conformance.checkpoints.state_difference import (
     state_differences,
     state_workarounds,
 )
-from conformance.core.case import Case, Expectation, Restart
+from conformance.core.case import Case, Expectation, Restart, SourceOption
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
@@ -27,6 +27,7 @@ from conformance.judging.comparison import divergences
 from conformance.judging.verdict import why_incoherent
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
+from conformance.language.streams import FILES
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
@@ -225,7 +226,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         # Of rows that ANSI mode refuses, only the rows are compared.
         keep = (
             ()
-            if run.case.topics or UNFIT in run.case.id
+            if run.case.topics or UNFIT in run.case.id or OPTIONS in run.case.id
             else first_handoffs(run.case)
             if run.files
             else cuts(run.case, each=True)
@@ -456,9 +457,24 @@ SILENT = "-silent"
 """What the name of a case ends with whose streams are silent in turn."""
 OTHER_PARTITIONS = "-partitions"
 """What the name of a case ends with whose session gets another number of shuffle partitions at the restart."""
+OPTIONS = "-options-of-"
+"""What the name of a case contains in which options of the sources act; the source of these follows."""
 UNFIT = "-unfit"
 """What the name of a case ends with in which rows come that do not parse, divide or fit."""
+WAITING_FILES = 12
+"""Into how many files a sample is divided that wait when a query starts."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class ActingOptions:
+    """Options of the sources of a query that act where its streams have this source."""
+
+    source: SourceOption
+    streams: Mapping[str, Mapping[str, Json]]
+    """What each of the streams has beside its schema in a case."""
+    shown: str
+    """``latestFirst=true, maxFilesPerTrigger=1 of orders``"""
 
 
 @dataclass(frozen=True)
@@ -478,6 +494,8 @@ class OwnQuery:
     """What of it is not tried, for its verdict."""
     changes: tuple[str, ...] = ()
     """What its program asks for otherwise on the later version."""
+    options: tuple[ActingOptions, ...] = ()
+    """Options of its sources that can act in a trial of their own."""
 
 
 def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
@@ -585,6 +603,23 @@ def rows_in_files(
     return files
 
 
+def write_options(job: OwnQuery, samples: Sequence[Sample], folder: Path, acting: ActingOptions) -> Case:
+    """Write the case in which options of the sources act; see `write_job` for errors.
+
+    Files wait when the query starts. Of topics, the first part is there when the query starts, and the rest comes while it runs.
+    """
+    sending = [sample for sample in samples if sample.rows]
+    of_files = acting.source == FILES
+    arriving = [*arrivals(sending, WAITING_FILES if of_files else 2)]
+    own = [{stream: [*map(list, rows)] for stream, rows in each.rows.items()} for each in arriving if each.rows]
+    ahead = [own.pop()] if arriving[-1].name == FAR_AHEAD_COMES else []
+    sample: list[Json] = (
+        [{"name": f"{len(own)} files wait", "backlog": own}] if of_files else [{"add": each} for each in own]
+    )
+    steps = [*sample, {"restart": "graceful"}, *({"name": FAR_AHEAD_COMES, "add": each} for each in ahead)]
+    return _write(job, samples, steps, folder, f"{OPTIONS}{acting.source}", declared=acting.streams)
+
+
 def write_sample(
     job: OwnQuery, samples: Sequence[Sample], folder: Path, *, batches: int, every_us: int | None = None
 ) -> Case:
@@ -634,8 +669,11 @@ def _write(
     folder: Path,
     ending: str = "",
     conf: dict[str, Json] | None = None,
+    declared: Mapping[str, Mapping[str, Json]] | None = None,
 ) -> Case:
-    streams = {sample.stream: sample.schema.ddl for sample in samples}
+    """Write a case; ``declared``: what streams have beside a schema."""
+    streams: dict[str, Json] = {sample.stream: sample.schema.ddl for sample in samples}
+    streams |= {name: {"schema": streams[name], **own} for name, own in (declared or {}).items()}
     written = {
         "title": f"{job.title} gives the same rows",
         "strength": "observed",

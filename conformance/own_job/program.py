@@ -271,6 +271,7 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
     seen, several = started.queries[number - 1], len(started.queries) > 1
     named = f" ({seen.name})" if seen.name else ""
     stem = re.sub(r"\.(py|ipynb|sql)$", "", program.path).replace("/", ".")
+    read = [source for source in started.sources if source.name in (seen.reads or (source.name,))]
     return OwnQuery(
         title=f"{program.path}, query {number} of {len(started.queries)}{named}" if several else program.path,
         called={**program.called, **({"query": number} if several else {})},
@@ -278,15 +279,15 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
         output_mode=seen.output_mode,
         trigger=seen.trigger,
         only=seen.reads,
-        statements=tuple(_not_tried(program, seen, started.sources)),
+        statements=tuple(_not_tried(program, seen, read)),
+        # The trigger once reads all that is there, whatever limits say.
+        options=tuple(source_options.acting(read)) if seen.trigger != "once" else (),
     )
 
 
 def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceSeen]) -> Iterator[Statement]:
     for source in sources:
-        if source.name not in (seen.reads or (source.name,)):
-            continue
-        yield from source_options.not_tried(source)
+        yield from source_options.not_tried(source, but=seen.trigger != "once")
         if source.format == _CHANGES:
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import re
 from array import array
 from bisect import bisect_right
@@ -27,8 +28,8 @@ from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime,
 from conformance.own_job.written_time import WrittenTime, json_object, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
-ArrivalOrder: TypeAlias = Literal["file", "time"]
-"""Whether rows arrive in the order of their file, so that late rows stay late, or sorted by event time."""
+ArrivalOrder: TypeAlias = Literal["file", "time"] | int
+"""Whether rows arrive in the order of their file, so that late rows stay late, or sorted by event time, or by chance, with this seed."""
 WithoutColumn: TypeAlias = Literal["refuse", "null"]
 """What to do with a column of the schema that no row of the file has."""
 
@@ -564,6 +565,11 @@ def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
         return sample.arrived
     if sample.arrival == "time":
         return sample.instants
+    if isinstance(sample.arrival, int):
+        # Every sample is spread over the same range, whatever its number of rows.
+        count = len(sample.rows)
+        places = random.Random(f"{sample.arrival} {sample.stream}").sample(range(count), count)
+        return array("q", (place * _MOST_SORTED // count for place in places))
     if alone:
         return range(len(sample.rows))
     times = sample.instants

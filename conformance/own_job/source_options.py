@@ -1,18 +1,21 @@
-"""Options with which a source decides which rows come, and when: values that Spark refuses, and what a trial does not let act."""
+"""Options with which a source decides which rows come, and when: values that Spark refuses, those that can act in a trial, and others."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
+from conformance.core.case import SourceOption
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
+from conformance.language.printing import inline
+from conformance.language.streams import FILES, KAFKA
+from conformance.own_job.job_run import WAITING_FILES, ActingOptions
 from harness.engine.protocol import SourceSeen
 from reports.results.status import Statement
 
-_FILES = frozenset({"csv", "json", "orc", "parquet", "text", "xml"})
-"""The formats that Spark's own source for files reads."""
+_SOURCES = {**dict.fromkeys(("csv", "json", "orc", "parquet", "text", "xml"), FILES), "changes": "delta"}
+"""Format → the source that reads it, if that has another name."""
 _DECIDES = re.compile(
     r"(starting|ending|initialposition|streamfrom|streaming(max|min|skip)|skip(change|delete|overwrite)|readchange|modified(after|before))\w*"
     r"|(start|end)(timestamp|offset|version|position)s?|(max|min|rows|records|events|advancemillis)\w*per\w+|ignore(deletes|changes)"
@@ -20,98 +23,122 @@ _DECIDES = re.compile(
     r"|filenameonly|pathglobfilter|recursivefilelookup|includeexistingfiles|allowoverwrites|failondataloss|excluderegex|rampuptime"
 )
 """What such an option is called, in small letters without ``-``: the last part of its name, as in ``cloudFiles.maxFilesPerTrigger``."""
+_ON = frozenset({"failondataloss", "includeexistingfiles"})
+"""Those that are true by default; the others are false or off."""
 _LONGEST = 60
 """Characters of a value that are shown."""
-
-
-class _Values(NamedTuple):
-    """The values that Spark takes of an option; what ``allows`` returns of another is false."""
-
-    allows: Callable[[str], object]
-    described: str
-
-
-def _like(pattern: str, described: str) -> _Values:
-    return _Values(re.compile(rf"\s*(?:{pattern})\s*", re.IGNORECASE).fullmatch, described)
-
-
-def _is_offsets(value: str) -> bool:
-    """Whether this names an end of a topic, or is JSON with the offset of each partition."""
-    if value.strip().lower() in ("earliest", "latest"):
-        return True
-    try:
-        topics = json.loads(value)
-    except ValueError:
-        return False
-    partitions = topics.values() if isinstance(topics, dict) else [None]
-    return all(isinstance(each, dict) and all(isinstance(at, int) for at in each.values()) for each in partitions)
-
-
-_POSITIVE, _LONG = _like(r"\+?0*[1-9]\d{0,9}", "a positive integer"), _like(r"[+-]?\d{1,18}", "an integer")
-_BOOLEAN = _like("true|false", "true or false")
-_END = _Values(lambda _: False, "no value: a streaming query has no end; omit it")
-_OF_FILES = {
-    "maxfilespertrigger": _POSITIVE,
-    "maxfileage": _like(r"\d+(us|ms|s|m|min|h|d)?", "a time such as 12h or 7d"),
-    "latestfirst": _BOOLEAN,
-    "filenameonly": _BOOLEAN,
-    "cleansource": _like("off|delete|archive", "off, delete or archive"),
-}
-"""As Spark's FileStreamOptions reads them."""
-_OF_TABLES = {
-    "startingversion": _like(r"latest|\+?\d{1,18}", "latest, or an integer from 0 on"),
-    "maxfilespertrigger": _POSITIVE,
-    **dict.fromkeys(("ignoredeletes", "ignorechanges", "skipchangecommits", "failondataloss"), _BOOLEAN),
-    **dict.fromkeys(("readchangefeed", "readchangedata", "witheventtimeorder"), _BOOLEAN),
-}
-"""As DeltaOptions of Delta Lake reads them."""
-_ALLOWED: Mapping[str, Mapping[str, _Values]] = {
-    **dict.fromkeys(_FILES, _OF_FILES),
-    # KafkaSourceProvider.validateStreamOptions, and getKafkaOffsetRangeLimit there.
-    "kafka": {
-        "startingoffsets": _Values(_is_offsets, 'earliest, latest, or JSON such as {"orders": {"0": 5}}'),
-        "startingtimestamp": _like(r"[+-]?\d{1,18}", "milliseconds since 1970"),
-        "startingoffsetsbytimestampstrategy": _like("error|latest", "error or latest"),
+_POSITIVE, _INTEGER = (r"\+?0*[1-9]\d{0,9}", "a positive integer"), (r"[+-]?\d{1,18}", "an integer")
+_BOOLEAN, _MS = ("true|false", "true or false"), (r"[+-]?\d{1,18}", "milliseconds since 1970")
+_END = ("", "no value: a streaming query has no end; omit it")
+_OFFSETS = r'\{(\s*"[^"]+"\s*:\s*\{(\s*"\d+"\s*:\s*-?\d+\s*,?)*\s*\}\s*,?)*\s*\}'
+_ALLOWED: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    # FileStreamOptions of Spark.
+    FILES: {
+        "maxfilespertrigger": _POSITIVE,
+        "maxfileage": (r"\d+(us|ms|s|m|min|h|d)?", "a time such as 12h or 7d"),
+        **dict.fromkeys(("latestfirst", "filenameonly"), _BOOLEAN),
+        "cleansource": ("off|delete|archive", "off, delete or archive"),
+    },
+    # KafkaSourceProvider.validateStreamOptions and getKafkaOffsetRangeLimit of Spark.
+    KAFKA: {
+        "startingoffsets": (f"earliest|latest|{_OFFSETS}", 'earliest, latest, or JSON such as {"orders": {"0": 5}}'),
+        "startingtimestamp": _MS,
+        "startingoffsetsbytimestampstrategy": ("error|latest", "error or latest"),
         **dict.fromkeys(("endingoffsets", "endingoffsetsbytimestamp"), _END),
         "minpartitions": _POSITIVE,
-        **dict.fromkeys(("maxoffsetspertrigger", "minoffsetspertrigger"), _LONG),
+        **dict.fromkeys(("maxoffsetspertrigger", "minoffsetspertrigger"), _INTEGER),
         "failondataloss": _BOOLEAN,
     },
-    **dict.fromkeys(("delta", "changes"), _OF_TABLES),
+    # DeltaOptions of Delta Lake.
+    "delta": {
+        "startingversion": (r"latest|\+?\d{1,18}", "latest, or an integer from 0 on"),
+        "maxfilespertrigger": _POSITIVE,
+        **dict.fromkeys(("ignoredeletes", "ignorechanges", "skipchangecommits", "failondataloss"), _BOOLEAN),
+        **dict.fromkeys(("readchangefeed", "readchangedata", "witheventtimeorder"), _BOOLEAN),
+    },
     # https://iceberg.apache.org/docs/latest/spark-configuration/#read-options
     "iceberg": {
-        "streamfromtimestamp": _like(r"[+-]?\d{1,18}", "milliseconds since 1970"),
+        "streamfromtimestamp": _MS,
         **dict.fromkeys(("streamingmaxfilespermicrobatch", "streamingmaxrowspermicrobatch"), _POSITIVE),
         **dict.fromkeys(("streamingskipdeletesnapshots", "streamingskipoverwritesnapshots"), _BOOLEAN),
     },
 }
-"""Format → option → the values that it takes."""
-_DEFAULTS = frozenset({("failondataloss", "true"), ("includeexistingfiles", "true")})
+"""Source → option → a pattern of the values that it takes, and what they are."""
+_KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Json]]]] = {
+    FILES: {
+        "maxfilespertrigger": ("maxFilesPerTrigger", lambda value: n if (n := int(value)) < WAITING_FILES else None),
+        "latestfirst": ("latestFirst", lambda value: value == "true"),
+        "cleansource": ("cleanSource", str),
+    },
+    KAFKA: {
+        "startingoffsets": ("startingOffsets", lambda value: value if value in ("earliest", "latest") else None),
+        "maxoffsetspertrigger": ("maxOffsetsPerTrigger", lambda value: max(int(value), 0) or None),
+        "minpartitions": ("minPartitions", int),
+    },
+}
+"""Source of a stream → option → the key of the stream, and its value; None for a value that cannot act."""
 
 
 def check(program: str, sources: Iterable[SourceSeen]) -> None:
     """Raise WrongUsage for the first option with a value that Spark refuses: in a trial, Spark never sees it."""
     for source in sources:
-        options = {_called(name): (name, value) for name, value in source.options.items()}
-        where = f"{source.at or program}: the source {source.name} ({source.format}): "
+        kind, options = _kind(source), {_called(name): (name, value) for name, value in source.options.items()}
+        where = f"{source.at or program}: the source {source.name} ({source.format}): Spark refuses"
         for key, (name, value) in options.items():
-            values = _ALLOWED.get(source.format, {}).get(key)
-            if values is not None and not values.allows(value):
-                raise WrongUsage(f"{where}Spark refuses {_shown(name, value)}: {name} takes {values.described}")
-        if source.format in ("delta", "changes") and {"startingversion", "startingtimestamp"} <= options.keys():
-            raise WrongUsage(f"{where}Spark refuses startingVersion beside startingTimestamp: omit one of them")
-        archives = source.format in _FILES and options.get("cleansource", ("", ""))[1].lower() == "archive"
+            pattern, described = _ALLOWED.get(kind, {}).get(key, (".*", ""))
+            if re.fullmatch(rf"\s*(?:{pattern})\s*", value, re.IGNORECASE | re.DOTALL) is None:
+                raise WrongUsage(f"{where} {_shown(name, value)}: {name} takes {described}")
+        if kind == "delta" and {"startingversion", "startingtimestamp"} <= options.keys():
+            raise WrongUsage(f"{where} startingVersion beside startingTimestamp: omit one of them")
+        archives = kind == FILES and options.get("cleansource", ("", ""))[1].lower() == "archive"
         if archives and "sourcearchivedir" not in options:
-            raise WrongUsage(f"{where}Spark refuses cleanSource=archive alone: add sourceArchiveDir, or use delete")
+            raise WrongUsage(f"{where} cleanSource=archive alone: add sourceArchiveDir, or use delete")
 
 
-def not_tried(source: SourceSeen) -> Iterator[Statement]:
-    """Say which options a trial does not let act, since its rows are those of a sample."""
-    named = [_shown(name, value) for name, value in source.options.items() if _decides(_called(name), value)]
-    if named:
-        what = f"{', '.join(named)} of the source {source.name} ({source.format})"
+def acting(sources: Iterable[SourceSeen]) -> Iterator[ActingOptions]:
+    """Yield the options of files, and then those of topics, that can act in a trial of their own, whose streams are such."""
+    acts = [(source, [*_acts(source).values()]) for source in sources]
+    for kind in (FILES, KAFKA):
+        own = {source.name: keys for source, keys in acts if keys and _kind(source) == kind}
+        if own:
+            named = (
+                ", ".join(f"{key}={inline(value)}" for key, value in keys) + f" of {name}" for name, keys in own.items()
+            )
+            of_kind: Mapping[str, Json] = {"source": KAFKA} if kind == KAFKA else {}
+            yield ActingOptions(
+                kind, {name: {**of_kind, **dict(keys)} for name, keys in own.items()}, " and ".join(named)
+            )
+
+
+def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
+    """Say that options did not act which can; ``source``: what ``--source`` says."""
+    how = f": --source {options.source} lets them act" if options.source not in (FILES, source) else ""
+    return Statement("unsupported", "–", f"not tried: {options.shown}{how}")
+
+
+def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
+    """Say which options no trial lets act, since its rows are those of a sample; ``but``: without those of `acting`."""
+    acts = _acts(source) if but else {}
+    decide = ((name, value) for name, value in source.options.items() if _decides(_called(name), value))
+    shown = [_shown(name, value) for name, value in decide if _called(name) not in acts]
+    if shown:
+        what = f"{', '.join(shown)} of the source {source.name} ({source.format})"
         why = "the rows of the sample come in its order, whatever the source would give"
-        yield Statement("unsupported", "–", f"{what} {'are' if len(named) > 1 else 'is'} not tried: {why}")
+        yield Statement("unsupported", "–", f"{what} {'are' if len(shown) > 1 else 'is'} not tried: {why}")
+
+
+def _acts(source: SourceSeen) -> dict[str, tuple[str, Json]]:
+    """Option → the key of a stream that stands for it, with its value; of those that can act."""
+    written = dict[str, tuple[str, Json]]()
+    for option, (key, read) in _KEYS.get(_kind(source), {}).items():
+        value = next((value for name, value in source.options.items() if _called(name) == option), "")
+        if value and _decides(option, value) and (taken := read(value.strip().lower())) is not None:
+            written[option] = key, taken
+    return written
+
+
+def _kind(source: SourceSeen) -> str:
+    return _SOURCES.get(source.format, source.format)
 
 
 def _called(option: str) -> str:
@@ -119,9 +146,9 @@ def _called(option: str) -> str:
 
 
 def _decides(called: str, value: str) -> bool:
-    is_default = (called, value.lower()) in _DEFAULTS
-    off = value.lower() in ("false", "off") and (called, "true") not in _DEFAULTS
-    return _DECIDES.fullmatch(called) is not None and not is_default and not off
+    """Whether an option decides which rows come, with a value that is not its default."""
+    defaults = ("true",) if called in _ON else ("false", "off")
+    return _DECIDES.fullmatch(called) is not None and value.strip().lower() not in defaults
 
 
 def _shown(name: str, value: str) -> str:

@@ -12,9 +12,11 @@ from typing import Protocol
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
 from conformance.core.temporary_folder import temporary_folder
+from conformance.language.streams import FILES
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.conclusion import Conclusion, conclude, not_tried
 from conformance.own_job.job_run import (
+    ActingOptions,
     CellAnswer,
     JobRun,
     JobRuns,
@@ -24,13 +26,15 @@ from conformance.own_job.job_run import (
     rows_in_files,
     through_topics,
     write_job,
+    write_options,
 )
 from conformance.own_job.records import NOTHING_KNOWN, record, write_results
 from conformance.own_job.resumption import GivenCheckpoint, Resumption, resume
 from conformance.own_job.resumption import record as record_of_checkpoint
 from conformance.own_job.resumption import statements as statements_of_checkpoint
-from conformance.own_job.sample import Sample
+from conformance.own_job.sample import Sample, too_many_for_a_case
 from conformance.own_job.sample_rows import RowsOfVersions
+from conformance.own_job.source_options import not_acting
 from conformance.own_job.statements import statements, stress_statement
 from conformance.own_job.verdict import JobVerdict, Stress, combined_exit_code, judge_job
 from conformance.runner.execution import Display
@@ -52,6 +56,8 @@ CONDITIONS = {
     "silent_topics": "with a silent stream after the restart, read from a topic",
     "unfit_rows": "with rows that do not parse, divide or fit",
     "other_partitions": "with another number of shuffle partitions after the restart",
+    "options_of_files": "with files that wait when it starts, and",
+    "options_of_topics": "with a topic that has rows when it starts, and",
 }
 """Stress, as in the JSON document → what it does."""
 
@@ -85,6 +91,14 @@ class Known(Protocol):
 
         ``what``: what differs though the rows are the same; empty if rows differ.
         """
+
+
+_OPTIONS_OF: Mapping[SourceOption, str] = {FILES: "options_of_files", KAFKA: "options_of_topics"}
+"""Source → the stress in which options of such sources act."""
+
+
+def _condition(name: str, acting: Mapping[str, ActingOptions]) -> str:
+    return f"{CONDITIONS[name]} {acting[name].shown}" if name in acting else CONDITIONS[name]
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,16 @@ class QueryAnswer:
                 yield replace(said, text=f"{self.checkpoint.checkpoint.where}: {said.text}")
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
-        yield from (stress_statement(stress, self.verdict) for stress in self.stresses)
+        yield from map(self._stressed, self.stresses)
+
+    def _stressed(self, stress: Stress) -> Statement:
+        """What a stress shows; where options of the sources act, with the rows that are lost."""
+        said = stress_statement(stress, self.verdict)
+        if stress.name not in _OPTIONS_OF.values():
+            return said
+        rows = RowsOfVersions.of(stress.verdict, self.samples).statements()
+        lost = (f"{each.text.partition(':')[0]}: {'; '.join(each.details)}" for each in rows if each.details)
+        return replace(said, details=(*said.details, *lost))
 
     @property
     def exit_code(self) -> int:
@@ -187,13 +210,15 @@ class Trial:
                     cases["silent_topics"] = case
             cases["other_partitions"] = self._case(query, samples, folder, again=self.repeat_rows, partitions=True)
             cases["unfit_rows"] = self._case(query, samples, folder, unfit=True)
+            acting = {} if too_many_for_a_case(sending) else self._acting(query)
+            cases |= {name: write_options(query, samples, folder, options) for name, options in acting.items()}
             runs = dict(zip(cases, self._runs([*cases.values()], samples, folder), strict=True))
             run = runs["repeated_rows"]
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
             asked = {name: of for name, of in runs.items() if of.wholes and (of is not run or self.repeat_rows)}
             stresses = [
-                Stress(name, CONDITIONS[name], judge_job(expecting(stressed, folder)))
+                Stress(name, _condition(name, acting), judge_job(expecting(stressed, folder)))
                 for name, stressed in asked.items()
                 if verdict.answer in ("same", "differs")
             ]
@@ -202,11 +227,19 @@ class Trial:
         verdict = replace(verdict, asked_otherwise=query.changes)
         write_results(verdict, output / RESULTS, command)
         known, own = self.known(verdict), None
+        ran = {stress.name for stress in stresses}
+        left = (not_acting(options, self.source) for options in query.options if _OPTIONS_OF[options.source] not in ran)
+        query = replace(query, statements=(*query.statements, *left))
         if self.checkpoint is not None and verdict.answer != "fails":
             silent_streams = [replace(sample, rows=()) for sample in samples]
             with self.listener.progress(many_rows=False) as progress:
                 own = resume(self.checkpoint, query, silent_streams, self.after, self.where, progress)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), known, self.accept_lost, own)
+
+    def _acting(self, query: OwnQuery) -> dict[str, ActingOptions]:
+        """Stress → the options that act in it."""
+        sources = (FILES, self.source)
+        return {_OPTIONS_OF[each.source]: each for each in query.options if each.source in sources}
 
     def _case(self, query: OwnQuery, samples: Sequence[Sample], folder: Path, **condition: bool) -> Case:
         """Write a case; ``condition``: as in `write_job`."""

@@ -81,8 +81,9 @@ class CrashPoint:
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
         if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
-        if case.tables:
-            why = "it reads a table, whose commits would be repeated; choose a case that reads files"
+        if case.tables or case.files:
+            what = "a table, whose commits would be repeated" if case.tables else "as many files as Spark chooses"
+            why = f"it reads {what}; choose a case that reads files"
             raise NoMicroBatch(case, why)
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from conformance.core.case import (
     TABLE_FORMATS,
@@ -124,8 +124,9 @@ def rearranged(how: Arrangement, case: Case) -> Iterator[VariantOutput]:
 
 
 def spread(case: Case) -> Iterator[VariantOutput]:
-    """The case with its rows over partitions; a stream in memory has one partition."""
-    if not case.in_memory:
+    """The case with its rows over partitions; a stream in memory has one partition, and more files are other micro-batches if Spark
+    chooses among them."""
+    if not case.in_memory and not case.files:
         yield from rearranged(spread_rows, case)
 
 
@@ -151,7 +152,7 @@ def _reads_only_files_one_by_one(case: Case) -> bool:
 
     None can for a case
 
-    - that reads something else already;
+    - that reads something else already, or chooses among its files;
     - with a backlog and ``availableNow``, which reads all that is there in one micro-batch;
     - whose sources have names: one that gets a name reads all from the beginning in one micro-batch;
     - that drives the clock of its query, which then reads what waits for its next trigger in one micro-batch.
@@ -159,7 +160,7 @@ def _reads_only_files_one_by_one(case: Case) -> bool:
     backlog = any(isinstance(step.action, Backlog) for step in case.steps)
     at_once = backlog and "availableNow" in case.triggers
     named = any(isinstance(operation, From) and operation.source_name is not None for operation in case.operations())
-    return case.source == "files" and not at_once and not named and case.interval_ms is None
+    return case.source == "files" and not (case.files or at_once or named) and case.interval_ms is None
 
 
 def restarted(case: Case) -> Iterator[VariantOutput]:
@@ -339,7 +340,7 @@ def _watermark(ms: int | None) -> int | None:
 
 _STORE = "spark.sql.streaming.stateStore"
 
-KAFKA = "kafka"
+KAFKA: Final = "kafka"
 ELSEWHERE: tuple[str, ...] = (KAFKA, *TABLE_FORMATS)
 """The variants that need what Spark does not ship: a broker and its connector, or the package of a table format."""
 

@@ -90,6 +90,7 @@ class Arrivals:
 class DirectoryArrivals(Arrivals):
     """What ``Arrivals`` as files share, whoever writes them: each stream has a directory."""
 
+    _root: str
     _streams: dict[str, StreamRequest]
 
     def directory(self, stream: str) -> str:
@@ -100,7 +101,10 @@ class DirectoryArrivals(Arrivals):
 
     def read(self, reader: Any, stream: str) -> Any:
         declared = self._streams[stream]
-        reader = reader.format("json").schema(declared.ddl).option("maxFilesPerTrigger", declared.files)
+        options = {"maxFilesPerTrigger": str(declared.files)} if declared.options is None else dict(declared.options)
+        if options.get("cleanSource") == "archive":
+            options["sourceArchiveDir"] = self._root + "/.archive"
+        reader = reader.format("json").schema(declared.ddl).options(**options)
         return reader.options(**JSON_OPTIONS).load(self.directory(stream))
 
 

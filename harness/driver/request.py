@@ -38,6 +38,7 @@ class StreamRequest:
     topic: Optional[TopicRequest] = None
     in_memory: bool = False
     table: Optional[str] = None
+    options: Optional[Dict[str, str]] = None
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> StreamRequest:

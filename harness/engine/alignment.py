@@ -52,7 +52,7 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
         MisalignedBatches: a step has more or fewer data batches than it was meant to have, or one of them read other streams.
     """
     arrivals = _Arrivals(case)
-    in_parts = any(topic.max_offsets_per_trigger for topic in case.topics.values())
+    in_parts = case.files or any(topic.max_offsets_per_trigger for topic in case.topics.values())
     for step, ran in zip(case.steps, observation.steps, strict=False):
         data = [
             batch for batch in ran.batches if any(read.moved and read.stream in case.streams for read in batch.sources)
@@ -62,7 +62,7 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
         if ran.error is not None or (killed and ran is observation.steps[-1]):
             # A micro-batch that does not finish is not reported, and none runs after it.
             meant = meant[: len(read)]
-        # Several micro-batches may share the records of one arrival, as many as Spark likes.
+        # Several micro-batches may share the records of one arrival, or one have the files of several, as Spark likes.
         as_meant = _together(read) == _together(meant) if in_parts else read == meant
         if arrivals.known and not as_meant:
             raise MisalignedBatches(ran.number, meant, data, "commits" if case.tables else "records")
@@ -107,7 +107,8 @@ class _Arrivals:
     def data_batches(self, step: Step, batches: Sequence[BatchSeen]) -> list[Moved]:
         """What each data batch of the next step is meant to read. ``batches``: all that ran."""
         case, action = self._case, step.action
-        self.known = True
+        # A file may be too old to be read.
+        self.known = all(source.max_file_age is None for source in case.files.values())
         if batches:
             # What the query does not read, though the case says so, is left to the verdict.
             self._query &= {read.stream for batch in batches for read in batch.sources}

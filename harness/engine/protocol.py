@@ -49,6 +49,8 @@ class StreamRequest(Message):
     ddl: str
     files: int
     """Files of each of its micro-batches: the most partitions that any of its arrivals has."""
+    options: dict[str, str] | None = None
+    """Options of the reader of files, in place of the limit to ``files``; None for that limit."""
     topic: TopicRequest | None = None
     """None for a stream that is not read from Kafka."""
     in_memory: bool = False

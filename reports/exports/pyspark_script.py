@@ -51,7 +51,13 @@ def pyspark(case: Case) -> str:
             source = [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
         else:
             named = f".name({text_of(names[name])})" if name in names else ""
-            source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
+            chosen = case.files[name].model_dump(by_alias=True, exclude_none=True) if name in case.files else {}
+            options = [f".option({text_of(key)}, {text_of(str(value).lower())})" for key, value in chosen.items()]
+            source = [
+                f"spark.readStream{named}.schema({text_of(schema.ddl)})",
+                *options,
+                f".json({text_of(name + '/')})",
+            ]
             if len(f"{name_of(name)} = {''.join(source)}") <= LONGEST_LINE:
                 source = ["".join(source)]
         lines += _assigned(name_of(name), source)
@@ -224,13 +230,14 @@ def pyspark_script(case: Case) -> str | None:
     """Return the script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
     There is none if a script cannot do what the case does: kill the engine, damage or move the checkpoint, change the trigger, run in real
-    time or by a clock of its own, read topics or tables, or call code that is not in the case.
+    time or by a clock of its own, read topics or tables, choose among files, or call code that is not in the case.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     if (
         case.sink
         or case.tables
         or case.topics
+        or case.files
         or case.in_real_time
         or case.interval_ms is not None
         or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())

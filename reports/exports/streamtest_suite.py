@@ -47,7 +47,9 @@ def is_expressible(case: Case) -> bool:
     """Tell whether rows arrive one micro-batch at a time in memory, and the query is started again as it was, if at all."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     named = any(source_names(pipeline) for pipeline in case.pipelines())
-    foreign = case.sink or case.tables or case.topics or case.in_memory or named or case.trigger != "default"
+    foreign = (
+        case.sink or case.tables or case.topics or case.in_memory or case.files or named or case.trigger != "default"
+    )
     return not (
         foreign
         or any(isinstance(operation, operations.PythonState | operations.Call) for operation in case.operations())

@@ -47,6 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT, "--event-time", "clicks=t"], "there is no sample clicks; samples are orders"),
         ([*RIGHT, "--event-time", "orders=u"], "orders.jsonl: has no column 'u'; its columns are t, n"),
         ([*RIGHT, "--schema", "orders=t TIMESTAM"], "orders.jsonl: its schema 't TIMESTAM' is wrong at character 3"),
+        ([*RIGHT, "--arrival", "random"], "'random' is not file, time or random with a seed, such as random:7"),
         ([*RIGHT, "--output-mode", "apend"], "'apend' is not one of append, update, complete"),
         ([*RIGHT[:4], "3.5.9", *RIGHT[5:]], "3.5 and 3.5.9 are both spark-3.5.9: name two versions"),
         ([*RIGHT[:2], "lines", *RIGHT[3:]], "lines means 10 versions: name one"),

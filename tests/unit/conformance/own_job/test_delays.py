@@ -216,7 +216,10 @@ def test_the_first_rows_and_all_rows_have_the_same_times(tmp_path):
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (["a.b:c", "--delays", "--arrival", "time"], "sorted by event time no row is late"),
+        (
+            ["a.b:c", "--delays", "--arrival", "time"],
+            "in another order than that of the file no row is as late as it was",
+        ),
         (["a.b:c", "--trigger-interval", "1 minute"], "no column has arrival times: to know when rows arrive"),
         (["a.b:c", "--arrival-time", "a=at", "--trigger-interval", "soon"], "is not a duration"),
         (["a.b:c", "--arrival-time", "b=at"], "there is no sample b"),

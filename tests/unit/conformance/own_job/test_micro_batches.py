@@ -45,6 +45,19 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end(arrival: ArrivalOrder, d
     assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [*divided, [7], [7, 1]]
 
 
+def test_rows_that_arrive_by_chance_do_so_alike_with_the_same_seed() -> None:
+    def divided(seed: int, stream: str = "orders") -> list[list[int]]:
+        rows = sample(stream, *range(0, 120, 10), arrival=seed), sample("few", 0, 50, arrival=seed)
+        return [[row[1] for row in each.rows.get(stream, ())] for each in arrivals(rows, 4) if each.rows]
+
+    assert divided(7) == divided(7)
+    assert divided(7) != divided(8)
+    assert divided(7) != divided(7, "clicks")
+    *whole, _ = divided(7)
+    assert sorted(number for batch in whole for number in batch) == [*range(12)]
+    assert all(whole)
+
+
 def test_beside_another_stream_late_rows_stay_late_and_rows_of_the_same_time_arrive_together() -> None:
     orders, clicks = sample("orders", 0, 10, 20, 30, 5, 40, 50, 60), sample("clicks", 1, 2, 3, None)
     found = [arrival.rows for arrival in arrivals([orders, clicks], 2) if arrival.rows]

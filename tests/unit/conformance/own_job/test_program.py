@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from conformance.cli.job_options import SampleFiles, SampleOptions
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
-from conformance.own_job.job_run import write_job
+from conformance.own_job.job_run import ActingOptions, write_job, write_options
 from conformance.own_job.program import NamedProgram, Survey, as_records, is_program, queries
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import UnusableSample, read_sample
@@ -268,9 +268,17 @@ def of_options(format: str, **options: str) -> ProgramSeen:
         ("delta", {"startingTimestamp": "2026-03-01", "readChangeFeed": "true", "skipChangeCommits": "true"}, None),
         ("table", {"startingVersion": "latest", "maxBytesPerTrigger": "1g", "ignoreDeletes": "true"}, None),
         ("iceberg", {"stream-from-timestamp": "1", "streaming-max-files-per-micro-batch": "2"}, None),
-        ("kafka", {"startingOffsets": '{"orders": {"0": 23, "1": -2}}', "minPartitions": "4"}, None),
-        ("kafka", {"startingTimestamp": "1000", "maxOffsetsPerTrigger": "3", "failOnDataLoss": "false"}, None),
-        ("json", {"latestFirst": "true", "maxFileAge": "1d", "cleanSource": "delete", "maxFilesPerTrigger": "1"}, None),
+        ("kafka", {"startingOffsets": '{"orders": {"0": 23, "1": -2}}', "minOffsetsPerTrigger": "4"}, None),
+        (
+            "kafka",
+            {"startingTimestamp": "1000", "minPartitions": "3", "failOnDataLoss": "false"},
+            "startingTimestamp=1000, failOnDataLoss=false",
+        ),
+        (
+            "json",
+            {"latestFirst": "true", "maxFileAge": "1d", "maxFilesPerTrigger": "12"},
+            "maxFileAge=1d, maxFilesPerTrigger=12",
+        ),
         ("cloudfiles", {"cloudFiles.maxFilesPerTrigger": "9", "cloudFiles.includeExistingFiles": "false"}, None),
         ("kinesis", {"kinesis.startingPosition": "LATEST", "maxFetchRecordsPerShard": "9"}, None),
         ("rate", {"rowsPerSecond": "9", "rampUpTime": "5s"}, None),
@@ -289,6 +297,49 @@ def test_options_that_decide_which_rows_come_are_not_tried_and_the_answer_says_s
         "whatever the source would give"
     )
     assert second.statements == ()  # it does not read the source
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "source", "keys", "shown"),
+    [
+        (
+            "csv",
+            {"MAXFILESPERTRIGGER": "1", "latestFirst": "True", "cleanSource": "DELETE"},
+            "files",
+            {"maxFilesPerTrigger": 1, "latestFirst": True, "cleanSource": "delete"},
+            "maxFilesPerTrigger=1, latestFirst=true, cleanSource=delete of orders",
+        ),
+        (
+            "kafka",
+            {"startingOffsets": "Latest", "maxOffsetsPerTrigger": "3", "minPartitions": "4"},
+            "kafka",
+            {"source": "kafka", "startingOffsets": "latest", "maxOffsetsPerTrigger": 3, "minPartitions": 4},
+            "startingOffsets=latest, maxOffsetsPerTrigger=3, minPartitions=4 of orders",
+        ),
+    ],
+)
+def test_options_of_files_and_topics_act_in_a_case_of_their_own(
+    files, tmp_path, format, options, source, keys, shown
+) -> None:
+    whole = of_options(format, **options)
+    (first, samples), (second, _) = queries(JOB, whole, files("orders", "clicks"))
+    assert first.options == (ActingOptions(source, {"orders": keys}, shown),)
+    assert first.statements == second.options == ()
+    case = write_options(first, [replace(each, rows=each.rows * 24) for each in samples], tmp_path, first.options[0])
+    assert [declared.model_dump(by_alias=True, exclude_none=True) for declared in case.files.values()] == [keys] * (
+        source == "files"
+    )
+    waiting, *others = [type(step.action).__name__ for step in case.steps]
+    if source == "files":
+        assert [len(each["orders"].partitions[0]) for each in case.steps[0].arrivals()] == [2] * 12
+        assert (waiting, others) == ("Backlog", ["Restart", "Add"])
+    else:
+        assert case.topics["orders"].starting_offsets == "latest"
+        assert (waiting, others) == ("Add", ["Add", "Restart", "Add"])
+    # The trigger once takes no notice of limits.
+    once = whole.model_copy(update={"queries": (query("orders", trigger="once"),)})
+    ((alone, _),) = queries(JOB, once, files("orders"))
+    assert (alone.options, len(alone.statements)) == ((), 1)
 
 
 def test_options_with_their_default_have_nothing_to_say(files) -> None:

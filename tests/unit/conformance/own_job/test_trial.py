@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import CellAnswer, own_function
+from conformance.own_job.job_run import ActingOptions, CellAnswer, own_function
 from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.statements import summary
 from conformance.own_job.trial import Known, Trial
@@ -103,6 +103,21 @@ def test_only_repeated_rows_show_that_late_rows_are_kept(tmp_path: Path, repeat_
     cells = Results.read(output / "results.jsonl").cells
     assert [(cell.status, len(cell.observation.steps)) for cell in cells if cell.observation] == [("conforms", 5)] * 2
     assert record["case"] == str(answer.verdict.case.path) == str(output / "jobs.build.yaml")
+
+
+def test_options_of_the_sources_act_in_a_case_of_their_own_or_are_not_tried(tmp_path: Path) -> None:
+    keys = {"files": {"maxFilesPerTrigger": 1}, "kafka": {"source": "kafka", "startingOffsets": "latest"}}
+    options = tuple(ActingOptions(source, {"events": own}, f"options of {source}") for source, own in keys.items())
+    query = replace(own_function("jobs:build"), options=options)
+    with closing(KeptEngines(TwoVersions(tmp_path, {}))) as kept:
+        trial = Trial(OLD, NEW, EngineUse(kept=kept), 3, True, False, "files", lambda _: None, Listener())
+        answer = trial.answer(query, [sample_in(tmp_path)], tmp_path / "check", "conformance check")
+    texts = [statement.text for statement in answer.statements]
+    assert "not tried: options of kafka: --source kafka lets them act" in texts
+    assert texts[-1].startswith("also with files that wait when it starts, and options of files: same rows")
+    record = answer.record()
+    assert (record["options_of_files"]["change"], record["options_of_topics"]) == (None, None)
+    assert "not tried: options of kafka: --source kafka lets them act" in record["notTried"]
 
 
 def test_a_program_that_asks_for_something_else_is_a_change_though_its_rows_are_the_same(tmp_path: Path) -> None:

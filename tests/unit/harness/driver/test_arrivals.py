@@ -25,6 +25,34 @@ def test_a_micro_batch_is_always_the_same_number_of_files(tmp_path):
     assert [text for _, _, text in placed(tmp_path, "b")] == ["\n", '{"v": 4}\n']
 
 
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        (None, {"maxFilesPerTrigger": "2"}),
+        ({"latestFirst": "true"}, {"latestFirst": "true"}),
+        ({"cleanSource": "archive"}, {"cleanSource": "archive", "sourceArchiveDir": "ROOT/.archive"}),
+    ],
+)
+def test_a_stream_reads_as_many_files_as_an_arrival_has_unless_it_chooses_itself(tmp_path, given, options):
+    class Reader(dict):
+        format = schema = lambda self, _: self
+
+        def options(self, **options):
+            self.update(options)
+            return self
+
+        def load(self, path):
+            return path, self
+
+    arrivals = FileArrivals(str(tmp_path), {"a": StreamRequest("v INT", 2, options=given)}, LocalFiles())
+    path, said = arrivals.read(Reader(), "a")
+    assert path == str(tmp_path / "a")
+    assert said == {
+        **module.JSON_OPTIONS,
+        **{key: value.replace("ROOT", str(tmp_path)) for key, value in options.items()},
+    }
+
+
 def test_times_are_those_of_micro_batches_and_go_on_after_another_process(tmp_path):
     arrivals = FileArrivals(str(tmp_path), STREAMS, LocalFiles())
     arrivals.place(arrivals.stage([{"a": [[], []]}, {"a": [[], []]}]))

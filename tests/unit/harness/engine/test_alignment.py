@@ -11,6 +11,7 @@ from conformance.core.case import (
     Advance,
     Backlog,
     Case,
+    FileSource,
     Idle,
     KafkaSource,
     Partitioned,
@@ -344,6 +345,18 @@ class TestTopics:
         check_alignment(asked, steps([counted(0, 1, 0, 1), counted(1, 1), counted(2)]))
         with pytest.raises(MisalignedBatches):
             check_alignment(asked, steps([counted(0, 1, 0, 1)]))
+
+
+def test_files_that_a_query_chooses_for_itself_are_read_in_as_many_micro_batches_as_it_likes():
+    """A file that is too old is read in none."""
+    backlog = Backlog(entries=({"a": ROWS}, {"a": ROWS}, {"a": ROWS}))
+    asked = case_of(backlog, query=reads("a"))
+    asked = asked.model_copy(update={"files": {"a": FileSource(max_files_per_trigger=2)}})
+    check_alignment(asked, steps([moves(0, "a", of=("a",)), moves(1, "a", of=("a",))]))
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, steps([]))
+    aged = asked.model_copy(update={"files": {"a": FileSource(max_file_age="1s")}})
+    check_alignment(aged, steps([]))
 
 
 def test_a_micro_batch_reads_one_commit_to_a_table():

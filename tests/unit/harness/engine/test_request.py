@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Advance, Idle, Restart, Step
+from conformance.core.case import Advance, FileSource, Idle, KafkaSource, Restart, Step
 from conformance.core.operations import read_pipeline
 from harness.engine.request import request_for, segments_of
 from tests.support.runs import case_named
@@ -41,6 +41,18 @@ def test_windows_are_named_wherever_a_pipeline_nests():
         {"sql": WINDOW, "as": "x", "views": {"agg": named}},
         {"where": WINDOW},
     ]
+
+
+def test_a_stream_has_the_options_that_its_case_gives_it():
+    case = case_named("windows/named")
+    (name,) = case.streams
+    assert request_for(case, "/x").streams[name].options is None
+    chosen = {name: FileSource(max_files_per_trigger=2, latest_first=True, clean_source="delete")}
+    options = {"maxFilesPerTrigger": "2", "latestFirst": "true", "cleanSource": "delete"}
+    assert request_for(case.model_copy(update={"files": chosen}), "/x").streams[name].options == options
+    topics = {name: KafkaSource(partitions=2, min_partitions=4, fail_on_data_loss=False)}
+    topic = request_for(case.model_copy(update={"topics": topics}), "/x").streams[name].topic
+    assert topic.options == {"minPartitions": "4", "failOnDataLoss": "false", "startingOffsets": "earliest"}
 
 
 def test_a_process_that_takes_over_goes_on_with_the_time_of_the_clock():
