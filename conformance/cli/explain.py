@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import typer
@@ -11,10 +11,10 @@ from rich.text import Text
 
 from conformance.account import explanation
 from conformance.cli import job_options, options
-from conformance.cli.console import errors_console, print_answer, print_error, print_tables, width
+from conformance.cli.console import errors_console, print_answer, print_error, print_tables, seen_from_here, width
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
-from conformance.cli.options import argument, flag, grouped, known_version, option
+from conformance.cli.options import argument, flag, grouped, known_version, option, output_option
 from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
@@ -33,6 +33,7 @@ from conformance.own_job.trial import MOST_BATCHES
 from conformance.policies.case import PolicyCase
 from conformance.policies.tables import record as policy_record
 from conformance.policies.tables import renderables, replays_of
+from conformance.query_progress.query_page import QueryPage
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from reports.results.checkpoint_status import combined
@@ -107,6 +108,7 @@ def explain(
     engines: EngineOptions,
     settings: ClusterOptions,
     speed: Speed,
+    output: Path | None = output_option(None, "Folder for the answer as a page with pictures over time.", "FOLDER"),
     as_json: options.AsJson = False,
 ) -> None:
     """Explain a job's rows, a case, or a query by its progress.
@@ -114,7 +116,7 @@ def explain(
     Of a job, an engine of one version runs its queries on a sample: the answer is what became of each row, and why. It runs your
     code, as `conformance check` does. Of a case, the reference model says what arrived, how the watermark moved, which rows were late,
     and which windows closed; with --results, what a Spark did says so. With --progress, what a query left behind says why it emits
-    nothing, drops rows or keeps ever more state.
+    nothing, drops rows or keeps ever more state. -o writes a page that needs no other file, of a job or of progress.
 
     With --delays, the answer is which delay the query needs, as in `conformance explain orders.py --sample orders=orders.csv --delays`;
     it exits with 1 if your delay drops rows.
@@ -135,7 +137,8 @@ def explain(
             what = f"in another order than that of the file no row is as late as it was; {RECORD_ARRIVAL}"
             raise typer.BadParameter(what, param_hint="--arrival")
         on = spark or str(releases()[-1])
-        raise typer.Exit(_explain_job(named, on, where, files, batches, every_us, delays=delays, as_json=as_json))
+        asked = named, on, where, files, batches, every_us
+        raise typer.Exit(_explain_job(*asked, delays=delays, output=output, as_json=as_json))
     of_a_job: dict[str, object] = {
         "--sample": sample_options.sample,
         "ARGUMENT": arguments,
@@ -147,14 +150,15 @@ def explain(
         "--arrival-time": arrival_time,
         "--trigger-interval": trigger_interval,
         "--delays": delays and not progress,
+        "--output": output if not progress else None,
     }
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)
     if progress:
         if any(other is not None for other in (case, spark, from_, to, results, policy)):
-            raise typer.BadParameter("use it alone, or with --json", param_hint="--progress")
-        _explain_progress(progress, delays=delays, as_json=as_json)
+            raise typer.BadParameter("use it alone, or with --json or --output", param_hint="--progress")
+        _explain_progress(progress, delays=delays, output=output, as_json=as_json)
         return
     if case is None:
         raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
@@ -222,6 +226,7 @@ def _explain_job(
     every_us: int | None = None,
     *,
     delays: bool = False,
+    output: Path | None = None,
     as_json: bool,
 ) -> int:
     """Print the explanation of each query of a job, or the curve of its delays; return the exit code."""
@@ -231,7 +236,7 @@ def _explain_job(
     target, notes = one_target(spark, "--spark")
     answers: list[JobExplanation | DelayCurve] = []
     codes: list[int] = []
-    with ExitStack() as stack:
+    with _begun(output) as write, ExitStack() as stack:
         asked = queries(named, target, where, files, stack, notes)
         errors_console(asked.notes)
         for query, samples in asked.queries:
@@ -244,46 +249,75 @@ def _explain_job(
             except NoAnswer as none:
                 print_error(f"conformance explain: {query.title}: {none}")
                 codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)
+        where_to = write([answer.page for answer in answers], ()) if answers else ()
     if not answers:
         return combined(codes)
     _print_shortened(
         lambda detail: [line for answer in answers for line in answer.lines(detail)],
         {"queries": [answer.record() for answer in answers]} if as_json else None,
+        where_to,
         as_json=as_json,
     )
     return combined([*codes, *(answer.exit_code for answer in answers)])
 
 
-def _explain_progress(paths: list[Path], *, delays: bool = False, as_json: bool) -> None:
+def _explain_progress(paths: list[Path], *, delays: bool = False, output: Path | None = None, as_json: bool) -> None:
     # What reads progress is not needed to explain a case.
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
 
-    with ExitStack() as bars:
-        answer = explain_files(
-            paths, lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb"))
-        )
-    if not answer.queries:
-        first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
-        print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
-        raise typer.Exit(UNKNOWN)
-    if delays:
-        _print_shortened(lambda _: (*answer.disorder_lines(), RECORD_ARRIVAL), answer.record(), as_json=as_json)
+    with _begun(output) as write:
+        with ExitStack() as bars:
+            answer = explain_files(
+                paths,
+                lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb")),
+                over_time=output is not None,
+            )
+        if not answer.queries:
+            first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
+            print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
+            raise typer.Exit(UNKNOWN)
+        disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
+        where_to = write([query.page for query in answer.queries], [*answer.notes(), *disorder])
+    lines_of = (lambda _: disorder) if delays else answer.lines
+    _print_shortened(lines_of, answer.record() if as_json else None, where_to, as_json=as_json)
+
+
+@contextmanager
+def _begun(folder: Path | None) -> Iterator[Callable[[Sequence[QueryPage], Iterable[str]], tuple[str, ...]]]:
+    """Yield what writes the page, if a folder is given for it, and returns a line about it; without an answer, nothing is written."""
+    if folder is None:
+        yield lambda *_: ()
         return
-    _print_shortened(answer.lines, answer.record() if as_json else None, as_json=as_json)
+    # What makes pages is not needed for an answer in the terminal.
+    from reports.html.explanation_page import begin, explanation_page
+
+    with begin(folder) as file:
+
+        def write(pages: Sequence[QueryPage], notes: Iterable[str]) -> tuple[str, ...]:
+            file.write(explanation_page(pages, notes))
+            file.complete()
+            return (f"The answer as a page: {seen_from_here(file.path)}",)
+
+        yield write
+        if not file.closed:
+            file.discard()
 
 
-def _print_shortened(lines_of: Callable[[int], Iterable[str]], record: Json, *, as_json: bool) -> None:
-    """Print an answer with as much detail as fits into `MOST_ROWS`."""
+def _print_shortened(
+    lines_of: Callable[[int], Iterable[str]], record: Json, last: Sequence[str] = (), *, as_json: bool
+) -> None:
+    """Print an answer with as much detail as fits into `MOST_ROWS`; the ``last`` lines are always shown."""
     rows: list[Text] = []
+    most = MOST_ROWS - len(last)
     for detail in (2, 1, 0):
         lines = (Text(line, style=_style(line)) for line in lines_of(detail))
         rows = [row for line in lines for row in wrapped(line, width())]
-        if len(rows) <= MOST_ROWS:
+        if len(rows) <= most:
             break
-    if len(rows) > MOST_ROWS:
-        rows = [*rows[: MOST_ROWS - 1], Text(f"{len(rows) - MOST_ROWS + 1} more lines: --json has everything")]
-    print_answer(rows, record, as_json=as_json)
+    if len(rows) > most:
+        rows = [*rows[: most - 1], Text(f"{len(rows) - most + 1} more lines: --json has everything")]
+    print_answer([*rows, *(Text(line, style="dim") for line in last)], record, as_json=as_json)
 
 
 def _style(line: str) -> str:

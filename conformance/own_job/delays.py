@@ -28,6 +28,7 @@ from conformance.own_job.row_fates import NotKnown, check_predicted, dropped_in,
 from conformance.own_job.sample import RECORD_ARRIVAL, Sample
 from conformance.query import read_query
 from conformance.query_progress.causes import duration
+from conformance.query_progress.query_page import DelaysShown, QueryPage
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.driver.backend import DELAY
@@ -83,33 +84,49 @@ class DelayCurve:
         return int(self.dropped > 0)
 
     def lines(self, detail: int = 2) -> Iterator[str]:
-        job, version = self.answer.job, self.answer.target.version
+        job = self.answer.job
         of_file = f" of {counted(self.of_file.rows, 'row')} of the file" if self.of_file else ""
-        yield f"{self.answer.query.title} on {version}: {counted(self.rows, 'row')}{of_file}, micro-batches: {len(job.case.steps)}"
+        on = f"{self.answer.query.title} on {self.answer.target.version}"
+        yield f"{on}: {counted(self.rows, 'row')}{of_file}, micro-batches: {len(job.case.steps)}"
         yield f"  {'✗' if self.exit_code else '●'} your {self._sentence()}"
         others = (cause.what for cause in self.answer.causes if cause.id != "short-delay")
         yield from (f"  also: {what}; explain without --delays says more" for what in others)
-        table = [("delay", "rows dropped", "of the file", "results changed", "state", "results"), *self._rows()]
+        table = self._table()
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for *cells, mark in table:
+            row = "   ".join(text.rjust(width) for text, width in zip(cells, widths, strict=False))
+            yield f"    {row} {mark}".rstrip()
+        yield from (f"  {line}" for line in self._notes(detail))
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """Return the lines of the curve, titles first; the last column marks the query's own delay."""
+        table = [("delay", "rows dropped", "of the file", "results changed", "state", "results", ""), *self._rows()]
         columns = [column for column in zip(*table, strict=True) if any(column[1:])]
-        widths = [max(map(len, column)) for column in columns]
-        for number, cells in enumerate(zip(*columns, strict=True)):
-            mark = " ← yours" if number and self.points[number - 1].delay_ms == self.own.delay_ms else ""
-            yield f"    {'   '.join(text.rjust(width) for text, width in zip(cells, widths, strict=True))}{mark}"
+        return [*zip(*columns, strict=True)]
+
+    def _notes(self, detail: int) -> Iterator[str]:
+        job, version = self.answer.job, self.answer.target.version
         shortest = (f"{share:.1%} {duration(self.measured.delay_for(share))}".replace(".0%", "%") for share in SHARES)
-        yield f"  shortest delay that keeps so many rows: {', '.join(shortest)}"
-        yield from (f"  outliers: {line}" for line in self._outliers())
+        yield f"shortest delay that keeps so many rows: {', '.join(shortest)}"
+        yield from (f"outliers: {line}" for line in self._outliers())
         if detail:
             at = ", ".join(map(duration, sorted(self.checked)))
             alone = "; its code, not Python's, takes no other delay" if len(self.checked) == 1 else ""
             counts = all(batch.dropped is not None for batch in job.seen.batches)
             what = "watermark, rows dropped, state" if counts else "watermark and state; it does not count dropped rows"
-            yield f"  Spark {version} with {at} does what the model says: {what}{alone}"
+            yield f"Spark {version} with {at} does what the model says: {what}{alone}"
         if job.fates.unknown:
-            yield f"  counted at the first operator that keeps state; not known: {job.fates.unknown}"
+            yield f"counted at the first operator that keeps state; not known: {job.fates.unknown}"
         if self.unmeasured:
-            yield f"  of the sample alone: {self.unmeasured}"
+            yield f"of the sample alone: {self.unmeasured}"
         if not self._by_arrival:
-            yield f"  the order of the file stands for the arrival; {RECORD_ARRIVAL}"
+            yield f"the order of the file stands for the arrival; {RECORD_ARRIVAL}"
+
+    @property
+    def page(self) -> QueryPage:
+        """The same for a page."""
+        shown = DelaysShown(f"Your {self._sentence()}", self._table(), tuple(self._notes(2)), self.record())
+        return replace(self.answer.page, delays=shown)
 
     def _sentence(self) -> str:
         own, keeping = self.own, self.measured.delay_for(1)
@@ -131,7 +148,8 @@ class DelayCurve:
         for point in self.points:
             share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
             dropped, changed = f"{point.dropped} of {self.rows}", f"{point.changed} of {self.results}"
-            yield duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now")
+            mark = "← yours" if point == self.own else ""
+            yield duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now"), mark
 
     def _outliers(self) -> Iterator[str]:
         if (outliers := self.measured.outliers()) is not None:

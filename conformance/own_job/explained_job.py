@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice, repeat
 
 from conformance.core.case import Add, Case, Partitioned
 from conformance.core.data import Json
@@ -20,8 +21,10 @@ from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cell
 from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given
 from conformance.own_job.sample import Sample
 from conformance.own_job.trial import MOST_BATCHES
-from conformance.query_progress.answer import cause_lines, cause_records
+from conformance.query_progress.answer import SOUND, cause_lines, cause_records
 from conformance.query_progress.causes import Cause, duration
+from conformance.query_progress.over_time import DROPPED, NEWEST, OLDEST, ROWS_OUT, WATERMARK, OverTime, Series
+from conformance.query_progress.query_page import QueryPage
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.driver.backend import ROWS_AT
@@ -73,22 +76,74 @@ class JobExplanation:
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
-        fates, batches = self.job.fates, self.job.seen.batches
-        counts = Counter(row.fate for row in fates.rows)
-        known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
-        given, emitted = counted(len(fates.rows), "row"), sum(len(batch.rows) for batch in batches)
-        yield f"{self.query.title} on {self.target.version}: {given} in: {known}; {counted(emitted, 'row')} emitted"
-        if (error := self.job.seen.error) is not None:
-            yield f"  ✗ it fails with {error.title} at {error.stage}: {shortened(error.first_line, 160)}"
+        page = self.page
+        yield page.title
+        if page.failure:
+            yield f"  ✗ {page.failure}"
         if not self.causes:
-            yield f"  ● no cause for missing rows or growing state{' is known' if error or fates.unknown else ''}"
+            yield f"  ● {page.sound}"
         yield from cause_lines(self.causes, detail)
         if detail:
-            yield from (f"  {line}" for line in self._batches(batches))
+            yield from (f"  {line}" for line in self._batches(self.job.seen.batches))
             yield from (f"  {line}" for line in self._rows())
-            yield from (f"  next: {line}" for line in released(fates, self.job.plan))
+        yield from (f"  {line}" for line in page.notes if detail or line.startswith("not known"))
+
+    @cached_property
+    def page(self) -> QueryPage:
+        """The same for a page."""
+        fates, error = self.job.fates, self.job.seen.error
+        counts = Counter(row.fate for row in fates.rows)
+        known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
+        given, emitted = counted(len(fates.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
+        notes = [f"next: {line}" for line in released(fates, self.job.plan)]
         if fates.unknown:
-            yield f"  not known: {'' if fates.prediction else 'what became of each row: '}{fates.unknown}"
+            notes.append(f"not known: {'' if fates.prediction else 'what became of each row: '}{fates.unknown}")
+        return QueryPage(
+            f"{self.query.title} on {self.target.version}: {given} in: {known}; {counted(emitted, 'row')} emitted",
+            self.causes,
+            f"{SOUND}{' is known' if error or fates.unknown else ''}",
+            tuple(notes),
+            self._over_time(),
+            f"it fails with {error.title} at {error.stage}: {shortened(error.first_line, 160)}" if error else "",
+            [_record(row) for row in fates.rows],
+        )
+
+    def _over_time(self) -> OverTime:
+        over_time, clock = OverTime(), self._clock()
+        newest: dict[Series, int | None] = {}
+        timed = [(row.step, row.stream, row.time_us // 1000) for row in self.job.fates.rows if row.time_us is not None]
+        several = len({stream for _, stream, _ in timed}) > 1
+        steps = {step: dict[Series, int | None]() for step, _ in batches_of(self.job.seen)}
+        for step, stream, ms in sorted(timed) if several else ():
+            of_stream = Series("event time", f"newest of {stream}")
+            newest[of_stream] = max(newest.get(of_stream) or ms, ms)
+            steps.get(step, newest).update(newest)
+        newest = {}
+        for step, batch in batches_of(self.job.seen):
+            time = batch.event_time
+            values = {
+                WATERMARK: batch.watermark or None,
+                NEWEST: (time and time.max) or None,
+                OLDEST: (time and time.min) or None,
+            }
+            values |= {Series("rows", f"rows of {source.stream}"): source.rows for source in batch.sources}
+            values |= {ROWS_OUT: len(batch.rows), DROPPED: batch.dropped}
+            names = [str(one.get("operatorName") or "") for one in batch.progress.get("stateOperators", ())]
+            for at, (rows, name) in enumerate(zip(batch.state, chain(names, repeat("")), strict=False), 1):
+                values[Series("state", f"{name or 'state operator'}{f' {at}' if len(batch.state) > 1 else ''}")] = rows
+            newest |= steps[step]
+            over_time.add(batch.id, clock.get(step), values | newest)
+        return over_time
+
+    def _clock(self) -> dict[int, int]:
+        """Return when the last row of each step arrived, in ms, if the samples say it."""
+        clock: dict[int, int] = {}
+        for sample in self.samples:
+            arrived = iter(sorted(sample.arrived))
+            for step in self.job.case.steps:
+                came = [*islice(arrived, len(rows_given(step.action, sample.stream)))]
+                clock[step.number] = max([clock.get(step.number, 0), *(at // 1000 for at in came[-1:])])
+        return clock if any(clock.values()) else {}
 
     def _batches(self, batches: Sequence[BatchSeen]) -> Iterator[str]:
         for batch in batches[:MOST_BATCHES_SHOWN]:

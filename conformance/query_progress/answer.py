@@ -12,9 +12,11 @@ from typing import Final
 from conformance.core.data import Json
 from conformance.core.wording import counted, shortened
 from conformance.language.catalogue import Catalogue
-from conformance.query_progress.causes import Cause, causes_of, duration, short_name
+from conformance.query_progress.causes import Cause, causes_of, duration
+from conformance.query_progress.over_time import OverTime
+from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
-from conformance.query_progress.tracks import Queries, Query, Run
+from conformance.query_progress.tracks import Queries, Query, Run, short_name
 from conformance.query_progress.wire import instant
 from conformance.suite.discovery import shipped
 
@@ -24,6 +26,7 @@ UNKNOWN: Final = (
     "the code of the query",
 )
 """What progress does not tell."""
+SOUND: Final = "no cause for missing rows or growing state"
 _FEW: Final = 3
 
 
@@ -40,12 +43,22 @@ class QueryExplanation:
         name = f'query "{self.query.name}"' if self.query.name else "query"
         ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
         yield f"{name} ({ids}): {_summary(runs)}, {counted(restarts, 'restart')}"
-        if detail and runs:
-            yield from (f"  {line}" for line in _facts(runs, runs[-1]))
-            yield from (f"  restart: {line}" for line in changes(self.query))
+        if detail:
+            yield from (f"  {line}" for line in self._notes(runs))
         if not self.causes:
-            yield "  ● no cause for missing rows or growing state in this progress"
+            yield f"  ● {SOUND} in this progress"
         yield from cause_lines(self.causes, detail)
+
+    def _notes(self, runs: list[Run]) -> Iterator[str]:
+        yield from _facts(runs, runs[-1]) if runs else ()
+        yield from (f"restart: {line}" for line in changes(self.query))
+
+    @property
+    def page(self) -> QueryPage:
+        """Return the same for a page."""
+        notes = tuple(self._notes([run for run in self.query.runs if run.batches]))
+        over_time = self.query.over_time or OverTime()
+        return QueryPage(next(self.lines(0)), self.causes, f"{SOUND} in this progress", notes, over_time)
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
@@ -80,6 +93,10 @@ class ProgressExplanation:
     def lines(self, detail: int = 2) -> Iterator[str]:
         for query in self.queries:
             yield from query.lines(detail)
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield what holds for all queries."""
         if self.skipped.count:
             first = "; ".join(self.skipped.first[:_FEW])
             yield f"skipped {self.skipped.count:,}: {first}" + ("; …" if self.skipped.count > _FEW else "")
@@ -108,12 +125,12 @@ def explain_progress(iterable: Iterable[object]) -> ProgressExplanation:
     Each query has its causes, what explains most first: why it emits nothing, drops rows or keeps more and more state. It needs neither
     Spark nor the code of the query, and holds one progress at a time.
     """
-    return _explained(lambda skipped: events(iterable, skipped))
+    return _explained(lambda skipped: events(iterable, skipped), over_time=False)
 
 
-def explain_files(paths: Iterable[Path], opened: Watched) -> ProgressExplanation:
-    """Explain the queries of files and folders: JSON lines, a driver's log, an event log."""
-    return _explained(lambda skipped: events_in(paths, skipped, opened))
+def explain_files(paths: Iterable[Path], opened: Watched, *, over_time: bool = False) -> ProgressExplanation:
+    """Explain the queries of files and folders: JSON lines, a driver's log, an event log; ``over_time``: for a page."""
+    return _explained(lambda skipped: events_in(paths, skipped, opened), over_time=over_time)
 
 
 def changes(query: Query) -> Iterator[str]:
@@ -143,8 +160,8 @@ def rule(name: str) -> tuple[str, str]:
     return str(entry["number"]), " ".join(str(entry["sentence"]).split())
 
 
-def _explained(read: Callable[[Skipped], Iterable[Event]]) -> ProgressExplanation:
-    queries = Queries()
+def _explained(read: Callable[[Skipped], Iterable[Event]], *, over_time: bool) -> ProgressExplanation:
+    queries = Queries(over_time=over_time)
     queries.read(read(queries.skipped))
     found = (query for query in queries.by_id.values() if query.runs)
     return ProgressExplanation(tuple(QueryExplanation(query, causes_of(query)) for query in found), queries.skipped)

@@ -10,7 +10,7 @@ from typing import Final
 
 from conformance.core.data import read_data
 from conformance.core.wording import counted
-from conformance.query_progress.tracks import Query, Run
+from conformance.query_progress.tracks import Query, Run, short_name
 from conformance.query_progress.wire import instant
 
 _HALF_HOUR_MS: Final = 1_800_000
@@ -75,11 +75,6 @@ def duration(ms: int) -> str:
         count, ms = divmod(ms, size)
         parts += [f"{count:,} {unit}"] if count else []
     return " ".join(parts[:2]) or "0 s"
-
-
-def short_name(text: str) -> str:
-    """Shorten a description of a source to its kind and the end of its place."""
-    return text if len(text) <= 48 else f"{text[: text.find('[') + 1][:24]}…{text[-23:]}"
 
 
 def _units(run: Run) -> Cause | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from conformance.query_progress.over_time import DROPPED, NEWEST, OLDEST, ROWS_OUT, WATERMARK, OverTime, Series
 from conformance.query_progress.reading import Event, Skipped
 from conformance.query_progress.wire import Environment, OperatorProgress, Progress, QueryEvent, SourceProgress
 
@@ -175,6 +176,21 @@ class Run:
         if progress.rows:
             self._event_times(progress)
 
+    def values(self, progress: Progress) -> dict[Series, int | None]:
+        """Return what pictures show of a micro-batch; 1970-01-01T00:00 stands for no watermark, and for no event time."""
+        time = progress.event_time
+        values = {WATERMARK: time.watermark or None, NEWEST: time.highest or None, OLDEST: time.lowest or None}
+        for place, source in enumerate(progress.sources):
+            values[Series("rows", f"source {place} {short_name(source.description)}")] = source.num_input_rows
+        if (out := progress.sink.num_output_rows) is not None and out >= 0:
+            values[ROWS_OUT] = out
+        for operator, track in zip(progress.state_operators, self.operators, strict=True):
+            of_state = Series("state", track.title)
+            values[of_state] = (values.get(of_state) or 0) + operator.num_rows_total
+            if (dropped := operator.num_rows_dropped_by_watermark) is not None:
+                values[DROPPED] = (values.get(DROPPED) or 0) + dropped
+        return values
+
     def _missing(self, watermark: int | None) -> None:
         """Note that the watermark moved after the last micro-batch, and none ran with it before the query was idle."""
         if watermark is not None and self.watermark is not None and watermark > self.watermark:
@@ -236,6 +252,8 @@ class Query:
     name: str | None = None
     runs: list[Run] = field(default_factory=list)
     runs_left_out: int = 0
+    over_time: OverTime | None = None
+    """What all runs did; None if nobody asks for it."""
 
     def add(self, progress: Progress, settings: Mapping[str, str], skipped: Skipped) -> None:
         self.name = progress.name or self.name
@@ -251,12 +269,15 @@ class Query:
             skipped.add(f"micro-batch {progress.batch_id} of query {self.name or self.id}", "repeated, or out of order")
             return
         run.add(progress)
+        if self.over_time is not None and not run.idle:
+            self.over_time.add(progress.batch_id, progress.timestamp, run.values(progress), begins=run.batches == 1)
 
 
 class Queries:
     """All queries of some files, in the order in which they appear."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, over_time: bool = False) -> None:
+        self._over_time = over_time
         self.by_id: dict[str, Query] = {}
         self.skipped = Skipped()
         self._settings: Mapping[str, str] = {}
@@ -266,7 +287,9 @@ class Queries:
             if isinstance(event, Environment):
                 self._settings = {key: value for key, value in event.settings.items() if "sql.streaming" in key}
             else:
-                query = self.by_id.setdefault(event.id, Query(event.id))
+                query = self.by_id.get(event.id)
+                if query is None:
+                    query = self.by_id[event.id] = Query(event.id, over_time=OverTime() if self._over_time else None)
                 if isinstance(event, Progress):
                     query.add(event, self._settings, self.skipped)
                 else:
@@ -293,3 +316,8 @@ def _behind(source: SourceProgress) -> dict[str, int]:
                 if isinstance(offset, int) and isinstance(read.get(partition), int):
                     behind[f"{topic}-{partition}"] = max(0, offset - read[partition])
     return behind
+
+
+def short_name(text: str) -> str:
+    """Shorten a description of a source to its kind and the end of its place."""
+    return text if len(text) <= 48 else f"{text[: text.find('[') + 1][:24]}…{text[-23:]}"

@@ -1,0 +1,38 @@
+"""What a page shows of the explanation of one query, in the words of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.core.data import Json
+from conformance.query_progress.causes import Cause
+from conformance.query_progress.over_time import OverTime
+
+
+@dataclass(frozen=True)
+class DelaysShown:
+    """Which delay the query needs."""
+
+    answer: str
+    table: Sequence[tuple[str, ...]]
+    """With a line of titles."""
+    notes: tuple[str, ...]
+    record: Mapping[str, Json]
+    """The curve, as programs get it."""
+
+
+@dataclass(frozen=True)
+class QueryPage:
+    title: str
+    """The first line of the answer, which counts the rows."""
+    causes: tuple[Cause, ...]
+    sound: str
+    """What to say without a cause."""
+    notes: tuple[str, ...]
+    over_time: OverTime
+    failure: str = ""
+    """The error with which it ends."""
+    rows: Sequence[Mapping[str, Json]] = ()
+    """What became of each row, as programs get it; none if only progress is known."""
+    delays: DelaysShown | None = None

@@ -1,0 +1,65 @@
+"""The page of ``explain --output``: the causes, a query over its micro-batches, which delay it needs, and what became of each row."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from markupsafe import Markup
+
+from conformance.core.data import Json
+from conformance.core.output_file import OutputFile
+from conformance.query_progress.answer import rule
+from conformance.query_progress.causes import duration
+from conformance.query_progress.over_time import Panel
+from conformance.query_progress.query_page import QueryPage
+from reports.html.dossier import asset, make_folder, page_kind
+from reports.html.pages import rendered
+
+PAGE = "explanation.html"
+_PANELS: Mapping[Panel, str] = {
+    "event time": "Event time (UTC)",
+    "rows": "Rows in and out of each micro-batch",
+    "dropped": "Rows dropped in each micro-batch",
+    "state": "Rows in state after each micro-batch",
+}
+
+
+def begin(folder: Path) -> OutputFile:
+    """Begin the page in a folder; raises as `make_folder` and `OutputFile`."""
+    make_folder(folder)
+    return OutputFile(folder / PAGE, page_kind("a page of `explain`"))
+
+
+def explanation_page(pages: Iterable[QueryPage], notes: Iterable[str] = ()) -> str:
+    """Return a page that needs no other file; ``notes``: what holds for all queries."""
+    shown = [*pages]
+    script = f"{asset('uplot.js')}\n{asset('explanation.js')}"
+    return rendered(
+        "explanation.html",
+        title="Explanation",
+        style=Markup(asset("report.css")),
+        own_style=Markup(asset("explanation.css")),
+        pages=shown,
+        panels=_PANELS,
+        rule=rule,
+        duration=duration,
+        data=[*map(_data, shown)],
+        notes=notes,
+        script=Markup(script),
+        script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+    )
+
+
+def _data(page: QueryPage) -> Json:
+    """Return what the script draws."""
+    points, delays = page.over_time.points, page.delays
+    return {
+        "batches": [point.batch for point in points],
+        "clock": [point.clock for point in points],
+        "values": [[point.values.get(series) for point in points] for series in page.over_time.series],
+        "restarts": [at for at, point in enumerate(points) if point.begins],
+        "delays": delays and {**delays.record, "labels": [row[:1] + row[-2:-1] for row in delays.table[1:]]},
+    }
