@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import typer
@@ -19,6 +19,7 @@ from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion, releases
 from conformance.core.wrapping import wrapped
 from conformance.judging.verdict import not_applicable
@@ -236,7 +237,7 @@ def _explain_job(
     target, notes = one_target(spark, "--spark")
     answers: list[JobExplanation | DelayCurve] = []
     codes: list[int] = []
-    with _begun(output) as write, ExitStack() as stack:
+    with _begun(output) as page, ExitStack() as stack:
         asked = queries(named, target, where, files, stack, notes)
         errors_console(asked.notes)
         for query, samples in asked.queries:
@@ -249,15 +250,16 @@ def _explain_job(
             except NoAnswer as none:
                 print_error(f"conformance explain: {query.title}: {none}")
                 codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)
-        where_to = write([answer.page for answer in answers], ()) if answers else ()
-    if not answers:
-        return combined(codes)
-    _print_shortened(
-        lambda detail: [line for answer in answers for line in answer.lines(detail)],
-        {"queries": [answer.record() for answer in answers]} if as_json else None,
-        where_to,
-        as_json=as_json,
-    )
+        if answers:
+            _show(
+                lambda detail: [line for answer in answers for line in answer.lines(detail)],
+                {"queries": [answer.record() for answer in answers]} if as_json else None,
+                page,
+                [answer.page for answer in answers],
+                as_json=as_json,
+            )
+        elif page is not None:
+            page.discard()
     return combined([*codes, *(answer.exit_code for answer in answers)])
 
 
@@ -266,48 +268,49 @@ def _explain_progress(paths: list[Path], *, delays: bool = False, output: Path |
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
 
-    with _begun(output) as write:
+    with _begun(output) as page:
         with ExitStack() as bars:
             answer = explain_files(
                 paths,
                 lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb")),
-                over_time=output is not None,
+                over_time=page is not None,
             )
         if not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
             print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
             raise typer.Exit(UNKNOWN)
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
-        where_to = write([query.page for query in answer.queries], [*answer.notes(), *disorder])
-    lines_of = (lambda _: disorder) if delays else answer.lines
-    _print_shortened(lines_of, answer.record() if as_json else None, where_to, as_json=as_json)
+        lines_of = (lambda _: disorder) if delays else answer.lines
+        notes, pages = [*disorder, *answer.notes()], [query.page for query in answer.queries]
+        _show(lines_of, answer.record() if as_json else None, page, pages, notes, as_json=as_json)
 
 
-@contextmanager
-def _begun(folder: Path | None) -> Iterator[Callable[[Sequence[QueryPage], Iterable[str]], tuple[str, ...]]]:
-    """Yield what writes the page, if a folder is given for it, and returns a line about it; without an answer, nothing is written."""
+def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:
+    """Begin the page, if there is a folder for it; what is not written is discarded."""
     if folder is None:
-        yield lambda *_: ()
-        return
+        return nullcontext()
     # What makes pages is not needed for an answer in the terminal.
-    from reports.html.explanation_page import begin, explanation_page
+    from reports.html.explanation_page import begin
 
-    with begin(folder) as file:
-
-        def write(pages: Sequence[QueryPage], notes: Iterable[str]) -> tuple[str, ...]:
-            file.write(explanation_page(pages, notes))
-            file.complete()
-            return (f"The answer as a page: {seen_from_here(file.path)}",)
-
-        yield write
-        if not file.closed:
-            file.discard()
+    return begin(folder)
 
 
-def _print_shortened(
-    lines_of: Callable[[int], Iterable[str]], record: Json, last: Sequence[str] = (), *, as_json: bool
+def _show(
+    lines_of: Callable[[int], Iterable[str]],
+    record: Json,
+    page: OutputFile | None,
+    pages: Sequence[QueryPage],
+    notes: Iterable[str] = (),
+    *,
+    as_json: bool,
 ) -> None:
-    """Print an answer with as much detail as fits into `MOST_ROWS`; the ``last`` lines are always shown."""
+    """Print an answer with as much detail as fits into `MOST_ROWS`, and write its page."""
+    last: list[Text] = []
+    if page is not None:
+        from reports.html.explanation_page import explanation_page
+
+        page.write(explanation_page(pages, notes))
+        last = [Text(f"The answer as a page: {seen_from_here(page.path)}", style="dim")]
     rows: list[Text] = []
     most = MOST_ROWS - len(last)
     for detail in (2, 1, 0):
@@ -317,7 +320,7 @@ def _print_shortened(
             break
     if len(rows) > most:
         rows = [*rows[: most - 1], Text(f"{len(rows) - most + 1} more lines: --json has everything")]
-    print_answer([*rows, *(Text(line, style="dim") for line in last)], record, as_json=as_json)
+    print_answer([*rows, *last], record, as_json=as_json)
 
 
 def _style(line: str) -> str:

@@ -111,27 +111,19 @@ class JobExplanation:
     def _over_time(self) -> OverTime:
         over_time, clock = OverTime(), self._clock()
         newest: dict[Series, int | None] = {}
-        timed = [(row.step, row.stream, row.time_us // 1000) for row in self.job.fates.rows if row.time_us is not None]
-        several = len({stream for _, stream, _ in timed}) > 1
-        steps = {step: dict[Series, int | None]() for step, _ in batches_of(self.job.seen)}
-        for step, stream, ms in sorted(timed) if several else ():
-            of_stream = Series("event time", f"newest of {stream}")
-            newest[of_stream] = max(newest.get(of_stream) or ms, ms)
-            steps.get(step, newest).update(newest)
-        newest = {}
         for step, batch in batches_of(self.job.seen):
-            time = batch.event_time
-            values = {
-                WATERMARK: batch.watermark or None,
-                NEWEST: (time and time.max) or None,
-                OLDEST: (time and time.min) or None,
-            }
+            for row in self.job.fates.rows if len(batch.sources) > 1 else ():
+                if row.step == step and row.time_us is not None:
+                    of_stream = Series("event time", f"newest of {row.stream}")
+                    newest[of_stream] = max(newest.get(of_stream) or 0, row.time_us // 1000)
+            values = {WATERMARK: batch.watermark or None}
+            if (time := batch.event_time) is not None:
+                values |= {NEWEST: time.max or None, OLDEST: time.min or None}
             values |= {Series("rows", f"rows of {source.stream}"): source.rows for source in batch.sources}
             values |= {ROWS_OUT: len(batch.rows), DROPPED: batch.dropped}
             names = [str(one.get("operatorName") or "") for one in batch.progress.get("stateOperators", ())]
             for at, (rows, name) in enumerate(zip(batch.state, chain(names, repeat("")), strict=False), 1):
                 values[Series("state", f"{name or 'state operator'}{f' {at}' if len(batch.state) > 1 else ''}")] = rows
-            newest |= steps[step]
             over_time.add(batch.id, clock.get(step), values | newest)
         return over_time
 
@@ -141,9 +133,9 @@ class JobExplanation:
         for sample in self.samples:
             arrived = iter(sorted(sample.arrived))
             for step in self.job.case.steps:
-                came = [*islice(arrived, len(rows_given(step.action, sample.stream)))]
-                clock[step.number] = max([clock.get(step.number, 0), *(at // 1000 for at in came[-1:])])
-        return clock if any(clock.values()) else {}
+                for at in islice(arrived, len(rows_given(step.action, sample.stream))):
+                    clock[step.number] = max(clock.get(step.number, 0), at // 1000)
+        return clock
 
     def _batches(self, batches: Sequence[BatchSeen]) -> Iterator[str]:
         for batch in batches[:MOST_BATCHES_SHOWN]:
@@ -185,7 +177,7 @@ class JobExplanation:
                 }
                 for step, batch in batches_of(self.job.seen)
             ],
-            "rows": [_record(row) for row in self.job.fates.rows],
+            "rows": [*self.page.rows],
             "notKnown": self.job.fates.unknown or None,
         }
 

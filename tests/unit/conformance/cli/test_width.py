@@ -153,7 +153,7 @@ def of_a_job(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
 def of_the_rows_of_a_job(_: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """As `explain` prints, of what Spark 4.3.0 answered."""
     _, answer = explained(DATA / "future-row-4.3.0.json", monkeypatch)
-    return lambda: explain._print_shortened(answer.lines, {}, as_json=False)
+    return lambda: explain._show(answer.lines, {}, None, (), as_json=False)
 
 
 def of_a_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:

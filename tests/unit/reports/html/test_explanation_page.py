@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from hashlib import sha256
 from html import unescape
 from itertools import pairwise
@@ -15,11 +16,13 @@ from conformance.query_progress.wire import Progress
 from reports.html.dossier import asset
 from reports.html.explanation_page import explanation_page
 from tests.support.commands import answer_of
+from tests.support.transcript import transcript
 from tests.unit.conformance.own_job.test_delays import curve
 from tests.unit.conformance.own_job.test_explained_job import DATA, explained
 from tests.unit.conformance.query_progress.lines import progress
 from tests.unit.conformance.query_progress.test_causes import LOGS
 
+DOCS = Path(__file__).parents[4] / "docs"
 LOG = next(path for path in LOGS if path.stem == "short-delay" and path.parent.name == "4.3.0")
 
 
@@ -40,14 +43,16 @@ def test_the_plotting_library_is_what_its_authors_published():
     assert sha256(library.encode()).hexdigest() == "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
 
 
-def test_a_page_by_progress_says_what_the_terminal_says(tmp_path, capsys, monkeypatch):
+def test_a_page_by_progress_says_what_the_terminal_says_as_the_docs_show(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = Path("out")
-    code, text, _ = answer_of(capsys, "explain", "--progress", str(LOG), "-o", str(folder))
+    folder = Path("explanation")
+    shutil.copy(LOG, "progress.jsonl")
+    (asked,) = (command for command in transcript(DOCS / "your-query-in-production.md") if "-o" in command.line)
+    code, text, _ = answer_of(capsys, *asked.line.split()[1:])
     page = (folder / "explanation.html").read_text()
     *lines, last = text.splitlines()
     assert (code, len(lines) < 25) == (0, True)
-    assert last == "The answer as a page: out/explanation.html"
+    assert (last,) == asked.printed
     assert len(lines) > 10
     shown = words(page)
     assert [line for line in re.split(r"\n(?!    )", "\n".join(lines)) if words(line) not in shown] == []
