@@ -147,17 +147,18 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
     same: dict[str, bool] = {}
     outside: dict[str, bool] = {}
     missing: list[MissingAnswer] = []
-    for case, a, b in zip(matrix.cases, matrix.column(before), matrix.column(after), strict=True):
-        if a is not None and b is not None and has_behaviour(a) and has_behaviour(b):
+    for case, one, other in zip(matrix.cases, matrix.answers(before), matrix.answers(after), strict=True):
+        if one is not None and other is not None:
+            a, b = one[1], other[1]
             if a.case_digest != b.case_digest:
                 missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
-            elif same_behaviour(a, b):
+            elif one[0] == other[0] or same_behaviour(a, b):
                 same[case] = a.status == b.status == "bug"
             else:
                 different.append(change(a, before, b, after, matrix.bugs.get(case, ())))
             continue
-        pair = ((before, a), (after, b))
-        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
+        silent = [target for target, answer in ((before, one), (after, other)) if answer is None]
+        open_ = [(target, matrix.status(case, target.name)) for target in silent]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             missing += [
                 MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"

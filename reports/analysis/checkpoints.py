@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -231,7 +231,9 @@ class UpgradeMatrix:
     _known: dict[Pair, Checkpoints] = field(default_factory=dict)
     _changes: dict[Pair, Mapping[str, CheckpointChange]] = field(default_factory=dict)
     _outcomes: dict[tuple[object, ...], Outcome | None] = field(default_factory=dict)
-    _entries: dict[SparkVersion, Sequence[tuple[CheckpointHandoff, Sequence[Upgrade]]]] = field(default_factory=dict)
+    _said: dict[SparkVersion, int] = field(default_factory=dict)
+    _numbers: dict[object, int] = field(default_factory=dict)
+    _documented: dict[tuple[int, int], Sequence[DocumentedCheckpoint]] = field(default_factory=dict)
 
     def between(self, before: TargetRecord, after: TargetRecord) -> Checkpoints:
         """Return what is known about the checkpoints that one version wrote and another resumes.
@@ -256,7 +258,7 @@ class UpgradeMatrix:
         if ran is None and cells and all(cell.status == "not-applicable" for cell in cells):
             ran = own  # no case has a checkpoint that could be tried
         answered = {cell.case for cell in cells if cell.status != "not-run"}
-        documented = tuple(self._documented(before, after, answered))
+        documented = tuple(known for known in self._documented_for(before, after) if known.case not in answered)
         if ran is None:
             return Checkpoints(before, after, cells, documented)
         if ran not in self._changes:
@@ -282,29 +284,40 @@ class UpgradeMatrix:
             if (case := self.cases.get(cell.written)) is not None and case.digest == cell.case_digest
         }
 
-    def _documented(
-        self, before: TargetRecord, after: TargetRecord, answered: Set[str]
-    ) -> Iterator[DocumentedCheckpoint]:
+    def _documented_for(self, before: TargetRecord, after: TargetRecord) -> Sequence[DocumentedCheckpoint]:
         if before.version is None or after.version is None:
-            return
+            return ()
         pair = VersionPair(before.version, after.version)
-        for handoff, entries in self._entries_about(before.version):
+        said = self._said_of(pair.origin), self._said_of(pair.to)
+        if said not in self._documented:
+            self._documented[said] = tuple(self._documented_of(pair))
+        return self._documented[said]
+
+    def _said_of(self, version: SparkVersion) -> int:
+        """Return the number of what the cases say of a version: the versions of a line mostly share it."""
+        if version not in self._said:
+            said = tuple(
+                (
+                    case.applies_to(version),
+                    id(case.differs_on(version)),
+                    *(
+                        known is None or version in known
+                        for entry in case.upgrades
+                        for known in (entry.from_, entry.to)
+                    ),
+                )
+                for case in self.cases.values()
+                if case.upgrades
+            )
+            self._said[version] = self._numbers.setdefault(said, len(self._numbers))
+        return self._said[version]
+
+    def _documented_of(self, pair: VersionPair) -> Iterator[DocumentedCheckpoint]:
+        for handoff in self._documenting:
             case = handoff.case
-            if case.id in answered:
-                continue
-            entry = next((entry for entry in entries if entry.speaks_of(pair.origin, pair.to, handoff.cut)), None)
+            entry = next((entry for entry in case.upgrades if entry.speaks_of(pair.origin, pair.to, handoff.cut)), None)
             if entry is not None and (outcome := self._outcome(handoff, pair, entry)) is not None:
                 yield DocumentedCheckpoint(case.id, as_documented(entry), outcome, DocumentedDifference.of(entry))
-
-    def _entries_about(self, origin: SparkVersion) -> Sequence[tuple[CheckpointHandoff, Sequence[Upgrade]]]:
-        """Return what the cases document for checkpoints of a version, whichever version resumes them."""
-        if origin not in self._entries:
-            entries = (
-                (handoff, [entry for entry in handoff.case.upgrades if entry.from_ is None or origin in entry.from_])
-                for handoff in self._documenting
-            )
-            self._entries[origin] = [(handoff, about) for handoff, about in entries if about]
-        return self._entries[origin]
 
     def _outcome(self, handoff: CheckpointHandoff, pair: VersionPair, entry: Upgrade) -> Outcome | None:
         """Return what an entry documents; None if there is no checkpoint. All versions of which the case says the same share it."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from conformance.core.wording import counted
+from conformance.judging.comparison import has_behaviour
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import Behaviour, behaviours
 from reports.results.errors import CellKey
@@ -77,15 +78,44 @@ class Matrix:
     def cell(self, case: str, target: TargetRecord) -> Cell | None:
         return self.cells.get((case, target.name))
 
-    def column(self, target: TargetRecord) -> Sequence[Cell | None]:
-        """Return the cells of a target, in the order of the cases."""
-        if target.name not in self._columns:
-            self._columns[target.name] = [self.cells.get((case, target.name)) for case in self.cases]
-        return self._columns[target.name]
+    def answers(self, target: TargetRecord) -> Sequence[tuple[int, Cell] | None]:
+        """Return the cells of a target, in the order of the cases, each with a number; None for a cell without a behaviour.
+
+        Cells with one number answered one text of a case with one digest and the same columns.
+        """
+        if target.name not in self._answers:
+            cells = [self.cells.get((case, target.name)) for case in self.cases]
+            self._answers[target.name] = [
+                (
+                    self._numbers.setdefault((at, cell.case_digest, cell.behaviour, cell.columns), len(self._numbers)),
+                    cell,
+                )
+                if cell is not None and has_behaviour(cell)
+                else None
+                for at, cell in enumerate(cells)
+            ]
+        return self._answers[target.name]
 
     @cached_property
-    def _columns(self) -> dict[str, Sequence[Cell | None]]:
+    def _answers(self) -> dict[str, Sequence[tuple[int, Cell] | None]]:
         return {}
+
+    @cached_property
+    def _numbers(self) -> dict[object, int]:
+        return {}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
+        """Maps each target to a number that those share from and to which every change is the same."""
+        numbers: dict[object, int] = {}
+        return {target.name: numbers.setdefault(tuple(self._behaves(target)), len(numbers)) for target in self.targets}
+
+    def _behaves(self, target: TargetRecord) -> Iterator[object]:
+        for case, answer in zip(self.cases, self.answers(target), strict=True):
+            if answer is None:
+                yield self.status(case, target.name)
+            else:
+                yield answer[0], answer[1].status, answer[1].differs, self.known_bug(case, target)
 
     def status(self, case: str, target: str) -> Status:
         cell = self.cells.get((case, target))

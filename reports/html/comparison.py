@@ -180,26 +180,26 @@ class OtherPairs:
 
 def other_pairs(report: Report) -> OtherPairs:
     """Compare the releases of which no page does."""
-    places: dict[OtherChange, int] = {}
-    pairs = {}
+    matrix, places, pairs = report.every_release, dict[OtherChange, int](), {}
+    compared: dict[tuple[int, int], tuple[str, Sequence[Sequence[int]]]] = {}
     for before, after in report.pairs_without_page:
-        pair = find_changes(report.every_release, before, after)
+        ends = matrix.kinds[before.name], matrix.kinds[after.name]
+        if ends not in compared:
+            pair = find_changes(matrix, before, after)
+            groups = ([_other(change, after) for change in pair.of(meaning)] for meaning in MEANINGS)
+            compared[ends] = (
+                pair.basis,
+                [[places.setdefault(change, len(places)) for change in group] for group in groups],
+            )
         known = report.upgrades.between(before, after)
-        changes = (
-            [
-                (
-                    change.case,
-                    change.what,
-                    tuple((reason.spark == after.spark, str(reason)) for reason in change.reasons),
-                )
-                for change in pair.of(meaning)
-            ]
-            for meaning in MEANINGS
-        )
-        groups = [[places.setdefault(change, len(places)) for change in group] for group in changes]
         nearest = pair_name(*known.ran) if known.ran is not None and known.answered_by else ""
-        pairs[pair_name(before.name, after.name)] = (pair.basis, known.summary(), nearest, groups)
+        basis, of_meanings = compared[ends]
+        pairs[pair_name(before.name, after.name)] = (basis, known.summary(), nearest, of_meanings)
     return OtherPairs(tuple(places), pairs)
+
+
+def _other(change: Change, after: TargetRecord) -> OtherChange:
+    return change.case, change.what, tuple((reason.spark == after.spark, str(reason)) for reason in change.reasons)
 
 
 _LONGEST = 600
