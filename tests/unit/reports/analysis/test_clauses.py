@@ -1,6 +1,7 @@
 """The clauses of statements: the named step of the named case fails if what it shows there is otherwise."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation
@@ -10,8 +11,10 @@ from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import judge, not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import comparable, predict
+from reports.analysis.standing import Clause
 from reports.results.compression import open_results
 from reports.results.published import BASELINES
+from tests.support.published import published_report
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}
@@ -159,6 +162,18 @@ def test_a_clause_is_of_the_sentence_and_its_step_fails_if_it_is_wrong():
         assert findings_of(case, version, seen, shows) == [], said
         wrong = findings_of(case, version, altered(seen, int(clause["step"]), shows), shows)
         assert int(clause["step"]) in {finding.place.step for finding in wrong}, said
+
+
+def test_published_checkpoints_show_the_clauses_about_them():
+    report = published_report()
+    clauses = [one for entry in ENTRIES.values() for one in Clause.all_of(report, entry) if one.shows == "checkpoint"]
+    assert clauses
+    for clause in clauses:
+        newest = max((one for one in report.versions if one.version in clause.versions), key=lambda one: one.version)
+        assert clause.on(report, newest)[0] == "holds", clause.says
+        differs = newest.version not in clause.differs if clause.differs is not None else True
+        opposite = replace(clause, differs=clause.versions if differs else None)
+        assert opposite.on(report, newest)[0] in ("differs", "bug"), clause.says
 
 
 def test_the_other_statements_say_why_no_case_shows_them():
