@@ -49,5 +49,8 @@ class Standalone:
         """SIGKILL to a worker and to the executor it has started."""
         self._processes.kill(f"worker-{worker}")
 
+    def kill_master(self) -> None:
+        self._processes.kill("master")
+
     def close(self) -> None:
         self._processes.close()

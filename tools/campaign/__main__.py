@@ -1,7 +1,8 @@
 """``python -m tools.campaign results --seed 7 --tries 1000``: attempts to get a green answer that is false, and faults.
 
-``results``, ``calls``, ``bytes`` and ``two`` need no engine; ``jobs``, ``programs`` and ``engines`` run `conformance check`. A stopped
-campaign goes on with the same options. Exits with 1 if the program fell once.
+``results``, ``calls``, ``bytes`` and ``two`` need no engine; ``jobs``, ``programs`` and ``engines`` run `conformance check`, ``platform``
+also ``run`` and ``upgrade``, on a cluster or through Connect. A stopped campaign goes on with the same options. Exits with 1 if the
+program fell once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tools.campaign import engines, files, jobs, results
+from tools.campaign import engines, files, jobs, platform, results
 from tools.campaign.tries import Try, carried_out, table
 
 ATTEMPTS: Mapping[str, Callable[[int, int], Iterable[Try]]] = {
@@ -23,6 +24,7 @@ ATTEMPTS: Mapping[str, Callable[[int, int], Iterable[Try]]] = {
     "bytes": files.of_bytes,
     "two": files.of_two,
     "engines": engines.attempt,
+    "platform": platform.attempt,
 }
 
 

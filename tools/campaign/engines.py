@@ -68,7 +68,7 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
             code = 124
         said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
         until = time.monotonic() + SECONDS_TO_END
-        while (alive := _alive(folder)) and time.monotonic() < until:
+        while (alive := processes_of(folder)) and time.monotonic() < until:
             time.sleep(0.5)
         for each in alive:
             with suppress(psutil.Error):
@@ -156,7 +156,7 @@ def _disturb(program: int, kind: str, draw: random.Random, stack: ExitStack) -> 
     return name
 
 
-def _alive(folder: Path) -> list[psutil.Process]:
+def processes_of(folder: Path) -> list[psutil.Process]:
     """The processes that know a folder."""
     found = []
     for process in psutil.process_iter():

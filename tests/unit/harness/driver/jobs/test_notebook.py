@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from types import SimpleNamespace
 
 import pytest
 
 from harness.driver.jobs.notebook import NotGiven, Platform
+
+
+@pytest.fixture(autouse=True)
+def temporary_files(tmp_path, monkeypatch):
+    """The files of a platform go where an engine's go, into a folder that is removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 class Session:
