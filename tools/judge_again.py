@@ -6,8 +6,9 @@
 No engine runs. With ``--new``, the cells of these results of ``conformance run`` join those of each file, for the targets that it has,
 in place of older ones; later files win. Give each new case's cells for all of these targets, or the file cannot be read again.
 Each file is written to the folder under its name, with the cells of the cases of today, and each cell with another
-status is named. Cases that are no more, and cases in a variant, are left out. What cannot be judged any more, because results keep no
-metrics of the progress, and of published upgrades only statuses, is ``not-run``. Exits with 1 if a cell is not as its case says.
+status is named. How long steps and micro-batches took is left out, and so are cases that are no more, and cases in a variant. What
+cannot be judged any more, because results keep no metrics of the progress, and of published upgrades only statuses, is ``not-run``.
+Exits with 1 if a cell is not as its case says.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def judged(results: Results, suite: Suite) -> Results:
     versions = {target.name: SparkVersion.parse(target.spark) for target in header.targets}
     cells = (_cell(cell, cases[cell.case], versions[cell.target]) for cell in results.cells if cell.case in cases)
     upgrades = (_upgrade(cell, cases[cell.case]) for cell in results.upgrades if cell.case in cases)
-    return replace(results, header=header, cells=tuple(cells), upgrades=tuple(upgrades))
+    return replace(results, header=header, cells=tuple(map(without_durations, cells)), upgrades=tuple(upgrades))
 
 
 def changed(before: Results, after: Results) -> Iterator[str]:
@@ -129,6 +130,17 @@ def upgrade_again(cell: Cell, case: Case) -> Cell | None:
     return Cell.of(
         case, cell.target, verdict, [cell.observation], cell.duration_ms, origin=cell.origin, reused=cell.reused
     )
+
+
+def without_durations(cell: Cell) -> Cell:
+    """Leave out how long steps and micro-batches took: nothing reads it of published answers, and it does not compress."""
+    if cell.observation is None:
+        return cell
+    steps = []
+    for step in cell.observation.steps:
+        batches = tuple(batch.model_copy(update={"duration_ms": 0}) for batch in step.batches)
+        steps.append(step.model_copy(update={"wall_ms": 0, "batches": batches}))
+    return cell.model_copy(update={"observation": cell.observation.model_copy(update={"steps": tuple(steps)})})
 
 
 def pair_of(names: tuple[str, str]) -> VersionPair:

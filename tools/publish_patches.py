@@ -19,7 +19,6 @@ from datetime import datetime
 from pathlib import Path
 
 from conformance.core.case import Case
-from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import no_answer, not_applicable
 from conformance.suite import discovery
@@ -29,7 +28,7 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Header, TargetRecord
 from reports.results.status import GREEN, NO_RESULT
 from reports.results.writing import ResultsWriter
-from tools.judge_again import cell_again
+from tools.judge_again import cell_again, without_durations
 
 NOT_COVERED = "No published run covers the case as it is now."
 
@@ -112,15 +111,7 @@ def of_today(case: Case, target: TargetRecord, known: Cell | None) -> Cell:
         return unknown
     if cell.status not in GREEN:
         print(f"not as the case says: {where}: {cell.status}", file=sys.stderr)
-    return cell.model_copy(update={"observation": cell.observation and _slim(cell.observation)})
-
-
-def _slim(observation: Observation) -> Observation:
-    steps = []
-    for step in observation.steps:
-        batches = tuple(batch.model_copy(update={"duration_ms": 0}) for batch in step.batches)
-        steps.append(step.model_copy(update={"wall_ms": 0, "batches": batches}))
-    return observation.model_copy(update={"steps": tuple(steps)})
+    return without_durations(cell)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from tools.campaign.engines import processes_of
 from tools.campaign.results import AFTER, BEFORE
 from tools.campaign.tries import Answer, Try, drawn
 
-CASES = ["late-drops", "window-eviction", "output-modes", "deduplication"]
-"""Families of cases that run through files and topics, on a cluster and through Connect."""
+CASES = sorted(Path(__file__).parents[2].glob("cases/late-drops/[gr]*.yaml"))
+"""Some that run from files and topics, on a cluster and through Connect."""
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "run": ("run", "--spark", AFTER, "--fresh", "-o", "results.jsonl"),
     "upgrade": ("upgrade", "--from", BEFORE, "--to", AFTER, "-o", "results.jsonl"),
@@ -66,7 +66,7 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
     command = draw.choice([name for name in COMMANDS if name not in WITHOUT.get(victim, ())])
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
-        options, kill = _disturbed(victim, folder, draw, stack)
+        options, kill = _disturbed(victim, command, folder, draw, stack)
         words = [*COMMANDS[command], *(() if command == "check" else map(str, CASES)), *options]
         process = _started(folder, words)
         after = draw.uniform(0.5, 40)
@@ -84,7 +84,8 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
         left = [path.name for path in (folder / "tmp").iterdir()]
         alive = processes_of(folder / "tmp")
-        fell = _fell(victim, said, seconds, _kept(folder / "results.jsonl", command)) if killed else ""
+        fell = said.last if said.code and not killed else ""
+        fell = _fell(victim, said, seconds, _kept(folder / "results.jsonl", command)) if killed else fell
         if left or alive:
             fell = f"{fell or said.last}; left {left}, {[one.name() for one in alive]}"
     yield Try(number, command, f"{victim} after {after:.0f} s{'' if killed else ', too late'}", fell)
@@ -125,7 +126,7 @@ def _started(folder: Path, words: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _disturbed(
-    victim: str, folder: Path, draw: random.Random, stack: ExitStack
+    victim: str, command: str, folder: Path, draw: random.Random, stack: ExitStack
 ) -> tuple[list[str], Callable[[int], bool | None]]:
     """Start what the command needs; return the options that name it, and what kills it and says whether it did."""
     (target,) = Targets.load().select([AFTER])
@@ -147,7 +148,13 @@ def _disturbed(
                     for worker in range(1 if victim == "one worker" else 2):
                         cluster.kill(worker)
 
-            options = ["--master", cluster.master, "--storage", str(folder)]
+            options = [
+                "--master",
+                cluster.master,
+                "--storage",
+                str(folder),
+                *(["--master-side", "to"] if command == "check" else []),
+            ]
             return options, kill
     source = ["--source", "kafka"] if victim == "broker" else []
     return source, lambda pid: _killed_child(pid, victim, draw)
