@@ -163,6 +163,8 @@ class Restart(Frozen):
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows and the versions that had them, while no engine runs, as when their
     time is over."""
+    recreated: Arrival = {}
+    """The streams whose source is deleted and made again with these rows, while no engine runs."""
     alter: Mapping[str, Schema] = {}
     """As ``Alter.columns``, while no engine runs."""
     checkpoint: CheckpointPlace | None = None

@@ -50,6 +50,9 @@ def check_memory(case: Node, report: ProblemReport) -> None:
             if str(entry.key.value) in in_memory and placed is not None:
                 report.add(placed, "a stream in memory has one partition: write its rows as a list")
         restart = child(step, "restart")
+        for entry in entries_of(restart, "recreated"):
+            if str(entry.key.value) in in_memory:
+                report.add(entry.key, "a stream in memory has no source that a restart could delete: remove it")
         if in_memory and "kill" in (text_of(restart), text_of(restart, "how")):
             message = "rows in memory are gone with the engine's process: a case with them cannot `kill` it"
             report.add(restart or step, message)
@@ -108,7 +111,8 @@ def check_streams(case: Node, report: ProblemReport) -> None:
 
 def _arrivals(case: Node) -> Iterator[Entry]:
     for step in items_of(case, "steps"):
-        for arriving in (child(step, "add"), child(step, "restart", "add"), *items_of(step, "backlog")):
+        restarted = (child(step, "restart", key) for key in ("add", "recreated"))
+        for arriving in (child(step, "add"), *restarted, *items_of(step, "backlog")):
             yield from entries_of(arriving)
 
 

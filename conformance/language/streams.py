@@ -395,7 +395,7 @@ def with_rows(case: Node, report: ProblemReport) -> Node:
         entries = tuple(map(of_stream, node.entries))
         return node if all(map(is_, entries, node.entries)) else replace(node, entries=entries)
 
-    for path in (("add",), ("backlog", "*"), ("restart", "add")):
+    for path in (("add",), ("backlog", "*"), ("restart", "add"), ("restart", "recreated")):
         case = changed(case, ("steps", "*", *path), arrival)
     return case
 

@@ -233,6 +233,8 @@ class CaseSimulation:
             self._damaged(damage, part)
         if self._case.written in ("files", "delta") and action.how != "graceful":
             raise Unpredictable("a micro-batch that its sink may skip")
+        if action.recreated:
+            self._recreate(action.recreated)
         if action.alter:
             raise Unpredictable("a table whose columns change")
         if action.repartition is not None:
@@ -254,6 +256,28 @@ class CaseSimulation:
             self._query.arrive(self._unread)
             self._unread = []
             yield from self._runs(self._query, number)
+
+    def _recreate(self, made: Arrival) -> None:
+        """What is read where a source is deleted and made again: files are known by their names, and records by their numbers."""
+        waiting, name = self._checkpoint.uncommitted, next(iter(made))
+        before = [data[name] for data in self._arrived if name in data]
+        if self._case.tables or len(self._case.streams) > 1 or self._unread or self._settings.trigger != "default":
+            raise Unpredictable("a source that is deleted and made again, other than one of files or a topic")
+        if (topic := self._case.topics.get(name)) is not None:
+            read, (records, *others) = sum(len(rows) or 1 for rows in before), made[name].partitions
+            if others or waiting or (len(records) < read and topic.fail_on_data_loss is not False):
+                raise Unpredictable(
+                    "a topic that is made again, with several partitions, or without records that are awaited"
+                )
+            self._unread = [self._data({name: Partitioned(partitions=(records[read:],))})] if records[read:] else []
+        elif waiting is not None and waiting.data:
+            # The newest of several files is gone.
+            replayed = replace(waiting, data=self._data(made) if len(before) == 1 else {name: ()})
+            self._checkpoint = replace(self._checkpoint, planned=(*self._checkpoint.planned[:-1], replayed))
+        elif name in self._case.files and (age := self._case.files[name].max_file_age) is not None:
+            # The files of each arrival are a second younger than those before.
+            forgotten = re.fullmatch(r"\d+s", age) and len(before) - 1 > int(age[:-1])
+            self._unread = [self._data(made)] if forgotten else []
 
     def _damaged(self, damage: str, part: str) -> None:
         match damage, part:
@@ -317,7 +341,10 @@ class CaseSimulation:
             raise Unpredictable("a sink that takes no updates")
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
-        if self._case.files or any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
+        backlog = any(isinstance(step.action, Backlog) for step in self._case.steps)
+        cut = any(source.max_files_per_trigger != 1 for source in self._case.files.values()) and backlog
+        cut = cut or any(topic.max_offsets_per_trigger for topic in self._case.topics.values())
+        if cut or (self._case.files and len(self._case.streams) > 1):
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
@@ -339,9 +366,9 @@ class CaseSimulation:
                 return [self._data(arrival)]
             case Backlog(entries=entries):
                 nothing = Partitioned(partitions=((),))
-                return [
-                    self._data({name: entry.get(name, nothing) for name in self._case.streams}) for entry in entries
-                ]
+                arriving = [{name: entry.get(name, nothing) for name in self._case.streams} for entry in entries]
+                newest_first = any(source.latest_first for source in self._case.files.values())
+                return [*map(self._data, arriving[::-1] if newest_first else arriving)]
             case _:
                 return []
 

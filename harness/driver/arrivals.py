@@ -71,6 +71,10 @@ class Arrivals:
         """Remove all records of topics and all rows of tables, whether they are read or not."""
         raise NotImplementedError("there is no topic")
 
+    def recreate(self, batch: ArrivingBatch) -> None:
+        """Delete the sources of streams, and make them again with these rows."""
+        raise NotImplementedError("sources stay as they are")
+
     def alter(self, stream: str, _ddl: str) -> None:
         """Give the table of a stream columns that it lacks, and columns that it has the types that they have here."""
         raise NotImplementedError("{} has no table".format(stream))
@@ -146,6 +150,18 @@ class FileArrivals(DirectoryArrivals):
                 time.sleep(NEXT_SECOND_S)
             before = clock
             self._files.rename(hidden, visible)
+
+    def recreate(self, batch: ArrivingBatch) -> None:
+        """The new files are younger than all before, and have the names of the first ones."""
+        names = {stream: sorted(self._files.names(self.directory(stream))) for stream in batch}
+        staged = self.stage([batch])
+        for stream, before in names.items():
+            for name in before:
+                self._files.remove(self.directory(stream) + "/" + name)
+        for clock, hidden, visible in staged:
+            folder, _, new = visible.rpartition("/")
+            before = names[folder.rpartition("/")[2]]
+            self.place([(clock, hidden, folder + "/" + (before.pop(0) if before else new))])
 
     def _write(self, stream: str, content: str | list[str]) -> tuple[int, str, str]:
         self._placed += 1
@@ -379,6 +395,11 @@ class TopicArrivals(RecordArrivals):
             self._broker.replace(self._topics[name], topic.partitions)
         self.place(self.stage(arrived))
 
+    def recreate(self, batch: ArrivingBatch) -> None:
+        for name in batch:
+            self._broker.replace(self._topics[name], self._declared[name].partitions)
+        self.place(self.stage([batch]))
+
     def grow(self, stream: str, partitions: int) -> None:
         self._broker.grow(self._topics[stream], partitions)
 
@@ -434,6 +455,12 @@ class MixedArrivals(Arrivals):
     def stage(self, batches: list[ArrivingBatch]) -> tuple[Any, Any]:
         of_files = [{name: rows for name, rows in batch.items() if not self._records.has(name)} for batch in batches]
         return self._files.stage(of_files), self._records.stage(batches)
+
+    def recreate(self, batch: ArrivingBatch) -> None:
+        for arrivals in (self._records, self._files):
+            own = {name: rows for name, rows in batch.items() if self._records.has(name) is (arrivals is self._records)}
+            if own:
+                arrivals.recreate(own)
 
     def place(self, staged: tuple[Any, Any]) -> None:
         self._files.place(staged[0])

@@ -286,6 +286,8 @@ class Execution:
             self._arrivals.grow(stream, partitions)
         if step.aged_out:
             self._arrivals.age_out()
+        if step.recreated:
+            self._arrivals.recreate(step.recreated)
         self._alter(step)
         self._conf.update(step.change.conf or {})
         self._changed.update(step.change.conf or {})

@@ -87,6 +87,13 @@ class TableArrivals(RecordArrivals):
         for name, table in self._tables.items():
             table.age_out(self.directory(name))
 
+    def recreate(self, batch: Dict[str, Partitions]) -> None:
+        for name in batch:
+            self._altered.discard(name)
+            self._files.remove(self.directory(name))
+            self._tables[name].create(self.directory(name), self._frame(name, []))
+        self.place(self.stage([batch]))
+
     def alter(self, stream: str, ddl: str) -> None:
         self._altered.add(stream)
         table, directory = self._tables[stream], self.directory(stream)

@@ -88,6 +88,8 @@ class StepRequest(Message):
     """The new number of partitions of the state, which a restart divides; None to leave them."""
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows, before a restart."""
+    recreated: dict[str, Partitions] = {}
+    """Stream → the rows with which a restart makes its source again, which it deletes."""
     alter: dict[str, str] = {}
     """Stream → columns, in DDL, that its table gets, or gets with another type; of a restart before the query starts again."""
     checkpoint: Literal["moved", "copied", "new"] | None = None

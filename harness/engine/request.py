@@ -251,6 +251,7 @@ def _step(step: Step, case: Case) -> StepRequest:
         damage=dict(action.damage) or None,
         repartition=action.repartition,
         aged_out=action.aged_out,
+        recreated=_rows_of(action.recreated, case),
         alter=_altered(action.alter),
         checkpoint=action.checkpoint,
         plan=plan,
@@ -262,15 +263,14 @@ def _altered(columns: Mapping[str, Schema]) -> dict[str, str]:
 
 
 def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
-    return tuple(
-        {
-            name: tuple(
-                tuple(to_json_value(row, case.streams[name].struct) for row in rows) for rows in placed.partitions
-            )
-            for name, placed in arrival.items()
-        }
-        for arrival in arrivals_of(action, case.streams)
-    )
+    return tuple(_rows_of(arrival, case) for arrival in arrivals_of(action, case.streams))
+
+
+def _rows_of(arrival: Arrival, case: Case) -> dict[str, Partitions]:
+    return {
+        name: tuple(tuple(to_json_value(row, case.streams[name].struct) for row in rows) for rows in placed.partitions)
+        for name, placed in arrival.items()
+    }
 
 
 def looks_at_plans(case: Case) -> bool:

@@ -119,7 +119,8 @@ class ConnectRuntime:
         jvm = "the engine's JVM, which Connect hides"
         restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
         altered = any(
-            restart.how == "crash-before-commit" or restart.damage or restart.checkpoint for restart in restarts
+            restart.how == "crash-before-commit" or restart.damage or restart.checkpoint or restart.recreated
+            for restart in restarts
         )
         names = {operation.name for operation in case.operations()}
         obstacles = (

@@ -65,6 +65,21 @@ def test_times_are_those_of_micro_batches_and_go_on_after_another_process(tmp_pa
     assert list((tmp_path / ".staging").iterdir()) == []
 
 
+def test_files_that_are_made_again_have_the_names_of_the_first_and_are_younger_than_all_before(tmp_path):
+    arrivals = FileArrivals(str(tmp_path), STREAMS, LocalFiles())
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}], []], "b": [[]]}, {"a": [[{"v": 2}], []]}]))
+    before, of_b = placed(tmp_path, "a"), placed(tmp_path, "b")
+    arrivals.recreate({"a": [[{"v": 3}]]})
+    after = placed(tmp_path, "a")
+    assert [(name, text) for _, name, text in after] == [(before[0][1], '{"v": 3}\n'), (before[1][1], "\n")]
+    assert min(after)[0] > max(before)[0]
+    assert placed(tmp_path, "b") == of_b
+    arrivals.recreate({"b": [[{"v": 4}], [{"v": 5}]]})
+    names = [name for _, name, _ in placed(tmp_path, "b")]
+    assert of_b[0][1] in names
+    assert len({*names, *(name for _, name, _ in after)}) == 4
+
+
 class Timeless(LocalFiles):
     """As an object store: a file is as old as its writing."""
 

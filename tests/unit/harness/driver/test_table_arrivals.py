@@ -82,6 +82,17 @@ def test_another_process_finds_the_tables_and_nothing_that_was_not_placed(arriva
     assert [[row["v"] for row in file] for commit in commits for file in commit] == [[2], [3]]
 
 
+def test_a_table_that_is_made_again_has_only_the_commit_of_its_rows_and_the_columns_of_its_stream(
+    arrivals, spark, tmp_path
+):
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}]]}]))
+    arrivals.alter("a", "extra STRING")
+    arrivals.recreate({"a": [[{"v": 2}]]})
+    assert spark.tables == {f"{tmp_path}/a": [[[{"v": 2, "conformance_row": True}]]]}
+    assert len(list((tmp_path / "a" / "_delta_log").iterdir())) == 2
+    assert arrivals._altered == set()
+
+
 def offset(version, index):
     return {"sourceVersion": 1, "reservoirVersion": version, "index": index, "isStartingVersion": False}
 

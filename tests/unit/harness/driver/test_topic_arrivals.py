@@ -63,6 +63,18 @@ def test_topics_that_are_made_anew_have_what_has_arrived(broker, tmp_path):
     assert list((tmp_path / "b").iterdir()) == []  # files come with the directory
 
 
+def test_a_topic_and_files_that_a_restart_makes_again_have_its_rows_only(broker, tmp_path):
+    streams = {"a": stream(2), "c": stream()}
+    files = FileArrivals(str(tmp_path), {"b": StreamRequest("v INT", 1)}, LocalFiles())
+    arrivals = MixedArrivals(files, TopicArrivals("/cases/1", streams, broker))
+    first, _ = broker.topics
+    arrivals.place(arrivals.stage([{"a": [[{"v": 9}]], "b": [[{"v": 8}]], "c": [[{"v": 7}]]}]))
+    arrivals.recreate({"a": [[{"v": 1}], []], "b": [[{"v": 5}]]})
+    kept = [record for sent in broker.sent for record in sent]
+    assert [(record.topic == first, record.value) for record in kept] == [(False, '{"v": 7}'), (True, '{"v": 1}')]
+    assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 5}\n']
+
+
 def test_an_arrival_without_rows_is_a_record_without_a_value(broker):
     arrivals = TopicArrivals("/cases/1", {"a": stream(2)}, broker)
     (topic,) = broker.topics

@@ -359,6 +359,16 @@ def test_files_that_a_query_chooses_for_itself_are_read_in_as_many_micro_batches
     check_alignment(aged, steps([]))
 
 
+def test_what_a_query_reads_of_a_source_that_was_made_again_is_left_to_the_verdict():
+    again = Restart(how="graceful", recreated={"a": ROWS})
+    asked = case_of(Add(streams={"a": ROWS}), again, Add(streams={"a": ROWS}), query=reads("a"))
+    first = [moves(0, "a", of=("a",))]
+    check_alignment(asked, steps(first, [], []))
+    check_alignment(asked, steps(first, [moves(1, "a", of=("a",))], []))
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, steps([], []))
+
+
 def test_a_micro_batch_reads_one_commit_to_a_table():
     """Whatever its rows: an arrival without any is a commit too."""
     rows = Partitioned(partitions=((("12:00", 1), ("12:01", 1)), ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Advance, FileSource, Idle, KafkaSource, Restart, Step
+from conformance.core.case import Advance, FileSource, Idle, KafkaSource, Partitioned, Restart, Step
 from conformance.core.operations import read_pipeline
 from harness.engine.request import request_for, segments_of
 from tests.support.runs import case_named
@@ -53,6 +53,16 @@ def test_a_stream_has_the_options_that_its_case_gives_it():
     topics = {name: KafkaSource(partitions=2, min_partitions=4, fail_on_data_loss=False)}
     topic = request_for(case.model_copy(update={"topics": topics}), "/x").streams[name].topic
     assert topic.options == {"minPartitions": "4", "failOnDataLoss": "false", "startingOffsets": "earliest"}
+
+
+def test_a_restart_says_with_which_rows_a_source_is_made_again():
+    case = case_named("windows/named")
+    (name,) = case.streams
+    rows = Partitioned(partitions=((["12:00", 1],), ()))
+    made = case.model_copy(update={"steps": (Step(number=1, action=Restart(how="graceful", recreated={name: rows})),)})
+    (asked,) = request_for(made, "/x").steps
+    (values, nothing) = asked.recreated[name]
+    assert (next(iter(values[0].values())), nothing) == ("1970-01-01T12:00:00.000000Z", ())
 
 
 def test_a_process_that_takes_over_goes_on_with_the_time_of_the_clock():
