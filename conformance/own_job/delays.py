@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
-from itertools import chain, takewhile
+from itertools import chain, takewhile, tee
 from typing import Final
 
 from conformance.account.account import dropped_rows
@@ -25,7 +25,7 @@ from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
 from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.row_fates import NotKnown, check_predicted, dropped_in, late_by
-from conformance.own_job.sample import RECORD_ARRIVAL, Sample
+from conformance.own_job.sample import RECORD_ARRIVAL, Sample, arrival_keys, when_sent
 from conformance.query import read_query
 from conformance.query_progress.causes import duration
 from conformance.query_progress.query_page import DelaysShown, QueryPage
@@ -120,7 +120,9 @@ class DelayCurve:
         if self.unmeasured:
             yield f"of the sample alone: {self.unmeasured}"
         if not self._by_arrival:
-            yield f"the order of the file stands for the arrival; {RECORD_ARRIVAL}"
+            several = sum(bool(sample.rows) for sample in self.answer.samples) > 1
+            order = "each file, and its newest event time so far, stand" if several else "the file stands"
+            yield f"the order of {order} for the arrival; {RECORD_ARRIVAL}"
 
     @property
     def page(self) -> QueryPage:
@@ -239,22 +241,24 @@ def _of_file(answer: JobExplanation, times: Sequence[int] | None, end_of: EndOf)
     ``times``: of the rows of the samples, as the query has them; None if the model drops other rows than the rule of the pass.
     """
     sent = [sample for sample in answer.samples if sample.rows]
-    arrived = [time for sample in sent for time in sample.arrived]
     if not any(sample.skipped for sample in sent):
         return ""
     if times is None:
         return "the query drops rows by more than the rule of one operator and one delay"
-    if len(sent) > 1 and not arrived:
-        return "several files have no common order without times of arrival"
     if sorted(time for sample in sent for time in sample.instants if time != NO_INSTANT) != sorted(times):
         return "the query filters rows, or its event time is not that of the sample: see --event-time"
-    ends = arrived or (0, len(sent[0].rows))
-    every = answer.every_us or max((max(ends) - min(ends)) // len(answer.job.case.steps), 1)
-    return lateness_of(merge(*(_timed(sample, every) for sample in sent)), {sample.stream for sample in sent}, end_of)
+    alone = len(sent) == 1
+    keys = [key for sample in sent for key in arrival_keys(sample, alone=alone) if key != NO_INSTANT]
+    every = answer.every_us or max((max(keys) - min(keys) + 1) // len(answer.job.case.steps), 1)
+    timed = (_timed(sample, every, alone=alone) for sample in sent)
+    return lateness_of(merge(*timed), {sample.stream for sample in sent}, end_of)
 
 
-def _timed(sample: Sample, every: int) -> Iterator[TimedRow]:
-    return ((at // every, sample.stream, time) for at, time in sample.times())
+def _timed(sample: Sample, every: int, *, alone: bool) -> Iterator[TimedRow]:
+    if alone or sample.arrived:
+        return ((at // every, sample.stream, time) for at, time in sample.times())
+    sent, times = tee(time for _, time in sample.times())
+    return ((at // every, sample.stream, time) for at, time in zip(when_sent(sent), times, strict=True))
 
 
 def _later(point: DelayPoint, same: str) -> str:

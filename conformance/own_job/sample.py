@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cached_property, partial, reduce
-from itertools import accumulate, chain, islice, starmap
+from itertools import accumulate, chain, islice, starmap, tee, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -527,7 +527,7 @@ def arrivals(
         batches: at least 2.
         every_us: the trigger interval, which divides rows whose time of arrival is known, in place of ``batches``.
     """
-    keys = {sample.stream: _keys(sample, alone=len(samples) == 1) for sample in samples}
+    keys = {sample.stream: arrival_keys(sample, alone=len(samples) == 1) for sample in samples}
     bounds = _bounds(keys.values(), batches)
     if every_us is not None:
         begun = sorted({key // every_us for of_sample in keys.values() for key in of_sample})
@@ -557,10 +557,9 @@ def arrivals(
         )
 
 
-def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
+def arrival_keys(sample: Sample, *, alone: bool) -> Sequence[int]:
     """What divides the rows of a sample: their event times or, in the order of the file, their places or, beside other samples, the
-    latest event time so far, so that rows of all samples arrive together which their producers sent at the same time. A row that is
-    ahead of the two after it, such as one from a wrong clock, was sent before them."""
+    latest event time so far, so that rows of all samples arrive together which their producers sent at the same time."""
     if sample.arrived:
         return sample.arrived
     if sample.arrival == "time":
@@ -572,9 +571,15 @@ def _keys(sample: Sample, *, alone: bool) -> Sequence[int]:
         return array("q", (place * _MOST_SORTED // count for place in places))
     if alone:
         return range(len(sample.rows))
-    times = sample.instants
-    sent = (min(time, max(times[at + 1 : at + 3], default=time)) for at, time in enumerate(times))
-    return array("q", accumulate(sent, max))
+    return array("q", when_sent(sample.instants))
+
+
+def when_sent(times: Iterable[int]) -> Iterator[int]:
+    """Yield the latest event time so far of each row; a row that is ahead of the two after it was sent before them."""
+    first, second, third = tee(times, 3)
+    rows = zip_longest(first, islice(second, 1, None), islice(third, 2, None))
+    sent = (min(time, max((at for at in later if at is not None), default=time)) for time, *later in rows)
+    return accumulate(sent, max)
 
 
 def _bounds(keys: Collection[Sequence[int]], batches: int) -> list[int]:

@@ -136,7 +136,6 @@ def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypat
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda answer: _of_a_file(answer, ("a", "b")), "several files have no common order"),
         (lambda answer: _of_a_file(answer, event_time=None), "see --event-time"),
     ],
 )
@@ -157,6 +156,21 @@ def test_files_of_two_streams_are_measured_in_the_order_of_arrival(tmp_path, mon
     # The newest of b, 12:20, holds the watermark.
     assert dict(measured.late) == {13 * MINUTE: 1, 14 * MINUTE: 1}
     assert measured.rows == 6
+
+
+def test_files_without_times_of_arrival_are_measured_beside_each_other_as_their_samples_arrive(tmp_path, monkeypatch):
+    _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
+    rows = {"a": (5, 10, 20, 21, 22, 6), "b": (5, 12, 20, 59, 21, 22, 7)}
+    files = {stream: _lines(tmp_path, [_row(at, 0) for at in of], f"{stream}.jsonl") for stream, of in rows.items()}
+    parts = [read_sample(stream, path, ddl="t TIMESTAMP", most=1) for stream, path in files.items()]
+    measured = delays._of_file(replace(answer, samples=parts), [part.instants[0] for part in parts], lambda time: time)
+    # Both have brought 12:20 when 12:06 and 12:07 come last; 12:59 comes with the rows after it.
+    assert dict(measured.late) == {14 * MINUTE: 1, 13 * MINUTE: 1}
+    assert measured.rows == 13
+    made = curve("short-delay", monkeypatch)
+    for samples, order in ((made.answer.samples, "the order of the file stands"), (parts, "the order of each file, and")):
+        said = replace(made, answer=replace(made.answer, samples=samples)).lines()
+        assert any(line.startswith(f"  {order}") for line in said)
 
 
 def test_rows_are_divided_by_when_they_arrived(tmp_path):
