@@ -257,11 +257,11 @@ class _Rows:
                     values = [row.get(f.name) for f in schema.fields] if isinstance(row, Mapping) else [*row]
                     made.append(RowFate(stream, step.number, ", ".join(map(cell, values))))
         for mark in self.plan.watermarks:
-            rows, source = self.there.get(mark.input), self._stream(mark.node)
-            if rows is None or source is None or (numbers := self._of_sample(source, rows)) is None:
+            if (rows := self.there.get(mark.input)) is None or (of_sample := self._of_sample(mark.node, rows)) is None:
                 continue
+            stream, numbers = of_sample
             self.numbers[mark.input] = numbers
-            for number in set(self.of_stream[source]) - set(numbers):
+            for number in set(self.of_stream[stream]) - set(numbers):
                 made[number] = replace(made[number], fate="filtered")
             if (at_time := rows.place(mark.column)) is None:
                 continue
@@ -272,14 +272,21 @@ class _Rows:
                 made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, fate=fate)
         yield from made
 
-    def _stream(self, node: PlanNode) -> str | None:
-        """Return the stream with rows whose columns the leaves below an operator have; None if that does not tell."""
-        leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
-        streams = {name: of for name, of in self.case.streams.items() if self.of_stream[name]}
-        fitting = [name for name, of in streams.items() if all(f"{field.name}#" in leaves for field in of.fields)]
-        return fitting[0] if len(fitting) == 1 else next(iter(streams)) if len(streams) == 1 else None
+    def _of_sample(self, node: PlanNode, rows: RowsThere) -> tuple[str, list[int]] | None:
+        """Return whose rows an operator gets, and the number of the row that each comes from; None if that does not tell.
 
-    def _of_sample(self, stream: str, rows: RowsThere) -> list[int] | None:
+        It is the stream whose columns the leaves below the operator have; of several, the one whose values the rows have.
+        """
+        leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
+        sent = [name for name, numbers in self.of_stream.items() if numbers]
+        columns = {name: [re.escape(field.name) for field in self.case.streams[name].fields] for name in sent}
+        fitting = [name for name in sent if all(re.search(rf"(?<![^\s\[,]){of}#", leaves) for of in columns[name])]
+        alone = len(sent) == 1 or len(fitting) == 1
+        found = {name: self._numbers(name, rows, compared=not alone) for name in (sent if len(sent) == 1 else fitting)}
+        known = [(name, numbers) for name, numbers in found.items() if numbers is not None]
+        return known[0] if len(known) == 1 else None
+
+    def _numbers(self, stream: str, rows: RowsThere, *, compared: bool) -> list[int] | None:
         schema = self.case.streams[stream]
         places = {
             at: place
@@ -288,7 +295,9 @@ class _Rows:
         }
         given = [row for step in self.case.steps for row in rows_given(step.action, stream)]
         lower = [tuple(_value(row, at, schema.fields[at]) for at in places) for row in given]
-        found = aligned(lower, rows.values(places.values()))
+        upper = rows.values(places.values())
+        other = compared and len(lower) == len(upper) and (not places or lower != upper)
+        found = None if other else aligned(lower, upper)
         return None if found is None else [self.of_stream[stream][at] for at in found]
 
     def under(self, side: PlanNode, input: OperatorInput) -> tuple[RowsThere, list[int]]:
@@ -299,11 +308,9 @@ class _Rows:
         if len(marks) > 1:
             raise NotKnown("several watermarks stand below one input of the operator")
         if not marks:
-            stream = self._stream(side)
-            of_sample = self._of_sample(stream, rows) if stream is not None else None
-            if of_sample is None:
+            if (of_sample := self._of_sample(side, rows)) is None:
                 raise NotKnown("which rows of the sample the operator gets")
-            return rows, of_sample
+            return rows, of_sample[1]
         below, numbers = self.there.get(marks[0].input), self.numbers.get(marks[0].input)
         if below is None or numbers is None:
             raise NotKnown("which rows of the sample reach the watermark")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,18 +13,11 @@ from conformance.core.data import Json
 from conformance.core.output_file import OutputFile
 from conformance.query_progress.answer import rule
 from conformance.query_progress.causes import duration
-from conformance.query_progress.over_time import Panel
 from conformance.query_progress.query_page import QueryPage
 from reports.html.dossier import asset, make_folder, page_kind
 from reports.html.pages import rendered
 
 PAGE = "explanation.html"
-_PANELS: Mapping[Panel, str] = {
-    "event time": "Event time (UTC)",
-    "rows": "Rows in and out of each micro-batch",
-    "dropped": "Rows dropped in each micro-batch",
-    "state": "Rows in state after each micro-batch",
-}
 
 
 def begin(folder: Path) -> OutputFile:
@@ -43,7 +36,6 @@ def explanation_page(pages: Iterable[QueryPage], notes: Iterable[str] = ()) -> s
         style=Markup(asset("report.css")),
         own_style=Markup(asset("explanation.css")),
         pages=shown,
-        panels=_PANELS,
         rule=rule,
         duration=duration,
         data=[*map(_data, shown)],

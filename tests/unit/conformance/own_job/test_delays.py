@@ -168,7 +168,10 @@ def test_files_without_times_of_arrival_are_measured_beside_each_other_as_their_
     assert dict(measured.late) == {14 * MINUTE: 1, 13 * MINUTE: 1}
     assert measured.rows == 13
     made = curve("short-delay", monkeypatch)
-    for samples, order in ((made.answer.samples, "the order of the file stands"), (parts, "the order of each file, and")):
+    for samples, order in (
+        (made.answer.samples, "the order of the file stands"),
+        (parts, "the order of each file, and"),
+    ):
         said = replace(made, answer=replace(made.answer, samples=samples)).lines()
         assert any(line.startswith(f"  {order}") for line in said)
 

@@ -9,16 +9,21 @@ from types import SimpleNamespace
 import pytest
 
 from conformance.cli import explain
+from conformance.core.case import Add, Partitioned
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import Observation
+from conformance.core.observation import Column, Observation
+from conformance.core.spark_types import parse_schema
+from conformance.core.values import show
+from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
-from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, keys_of
+from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned
 from conformance.own_job.sample import silent
+from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun
@@ -74,6 +79,38 @@ def test_a_source_with_the_same_columns_that_the_query_does_not_read_hides_no_fa
     _, beside = explained(path, monkeypatch, replace(sample, stream="other", rows=()))
     assert beside.job.fates.rows == alone.job.fates.rows
     assert {row.fate for row in beside.job.fates.rows} > {"late"}
+
+
+@pytest.mark.parametrize(
+    "schema", ["ad STRING, t TIMESTAMP", "vad STRING, vt TIMESTAMP"], ids=["same names", "longer names"]
+)
+def test_rows_of_two_streams_are_told_apart_by_the_whole_names_of_their_columns_or_else_by_their_values(schema):
+    schemas = {"clicks": parse_schema("ad STRING, t TIMESTAMP"), "views": parse_schema(schema)}
+    given = {
+        "clicks": [("x", "2026-03-17 12:00:00"), ("y", "2026-03-17 12:01:00")],
+        "views": [("x", "2026-03-17 12:07:00")],
+    }
+    given["views"].append(("y", "2026-03-17 12:08:00"))
+    arrival = Add(streams={name: Partitioned(partitions=(tuple(map(list, rows)),)) for name, rows in given.items()})
+    case = SimpleNamespace(streams=schemas, steps=[SimpleNamespace(number=1, action=arrival)])
+    marks, there = [], {}
+    for at, (name, of) in enumerate(schemas.items()):
+        columns = [field.name for field in of.fields]
+        leaf = PlanNode("Relation", f"[{columns[0]}#1{at},{columns[1]}#2{at}] json", ())
+        place = OperatorInput("EventTimeWatermark", at)
+        marks.append(
+            PlanWatermark(place, columns[1], "1 minute", columns[1], PlanNode("EventTimeWatermark", "", (leaf,)))
+        )
+        seen = [[ad, f"{time.replace(' ', 'T')}Z"] for ad, time in given[name]]
+        shown = [Column(name=field.name, type=field.type.name) for field in of.fields]
+        there[place] = RowsThere(OutputSchema.of(tuple(shown)), tuple(map(tuple, seen)))
+    rows = [*_Rows(case, SimpleNamespace(watermarks=marks), there).base()]
+    assert [(row.stream, show(row.time_us)[-5:]) for row in rows] == [
+        ("clicks", "12:00"),
+        ("clicks", "12:01"),
+        ("views", "12:07"),
+        ("views", "12:08"),
+    ]
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
