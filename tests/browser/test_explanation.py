@@ -11,14 +11,14 @@ from tests.browser.conftest import patient
 from tests.browser.layout import cut_or_overlapping
 from tests.browser.test_everyone import SMALL, violations
 from tests.support.commands import answer_of
-from tests.unit.conformance.own_job.test_delays import curve
+from tests.unit.conformance.own_job.test_delays import _of_a_file, curve
 from tests.unit.conformance.query_progress.lines import progress
 
 
 @pytest.fixture
 def pages(tmp_path, monkeypatch, capsys):
     """A page of a job with its delays, and a page by the progress of a long query that was restarted."""
-    (tmp_path / "job.html").write_text(explanation_page([curve("short-delay", monkeypatch).page]))
+    (tmp_path / "job.html").write_text(explanation_page([curve("short-delay", monkeypatch, _of_a_file).page]))
     with (tmp_path / "progress.jsonl").open("w") as log:
         for batch in range(3_000):
             times = {"high": batch, "low": batch - 8 - (batch % 700 == 5) * 30, "mark": batch - 20}
@@ -56,6 +56,8 @@ def test_it_fits_draws_answers_and_prints(chromium, pages):
     job, by_progress = pages
     page = opened(job, viewport={"width": 1280, "height": 800}, color_scheme="dark")
     assert page.locator("canvas").count() == 5
+    kept = page.get_by_role("img").first.get_attribute("aria-label")
+    assert kept == "Rows kept: 99.5% with the delay now, all with 59 min, results 49 min later"
     assert "watermark 2026-03-17T11:45 → 2026-03-17T13:25" in page.get_by_role("img").nth(1).get_attribute("aria-label")
     assert not page.get_by_label("Across").is_visible()
     page.get_by_label("Fate").select_option("late")

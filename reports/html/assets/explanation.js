@@ -129,12 +129,15 @@ const overTime = (section, data, key) => {
   });
 };
 
-const byDelay = (section, {delays, rows, ownMs, labels}) => {
+const byDelay = (section, {delays, rows, rowsOfFile, ownMs, labels}) => {
   const figure = one("[data-delays]", section), holder = one("[data-plot]", figure), [kept, state] = all("[data-line]", figure);
   const across = delays.map(delay => delay.delayMs), scaled = across.map(delay => Math.asinh(delay / 6e4)), width = Math.max(...scaled) - Math.min(...scaled) || 1;
-  const ticks = () => { let before = -Infinity; return across.filter((_, at) => { const x = (scaled[at] - scaled[0]) / width * (holder.clientWidth - 130); return x - before > 84 && (before = x, true); }); };
-  const own = delays.find(delay => delay.delayMs === ownMs), keeping = delays.find(delay => !delay.rowsDropped);
-  const share = delay => (1 - delay.rowsDropped / rows) * 100, percent = value => `${+value.toFixed(3)}%`;
+  /* The delay that keeps all rows is the last: where there is no room for every label, it has its own. */
+  const place = at => (scaled[at] - scaled[0]) / width * (holder.clientWidth - 130);
+  const ticks = () => across.reduceRight((kept, delay, at) => kept.length && place(across.indexOf(kept[0])) - place(at) < 84 ? kept : [delay, ...kept], []);
+  const dropped = delay => rowsOfFile ? delay.rowsDroppedOfFile / rowsOfFile : delay.rowsDropped / rows;
+  const own = delays.find(delay => delay.delayMs === ownMs), keeping = delays.find(delay => !dropped(delay));
+  const share = delay => (1 - dropped(delay)) * 100, percent = value => `${+value.toFixed(3)}%`;
   draw(holder, `Rows kept: ${percent(share(own))} with the delay now${keeping ? `, all with ${labels[delays.indexOf(keeping)].join(", results ")}` : ""}`, {
     height: 220, cursor: {y: false, drag: {x: false}},
     scales: {x: {time: false, distr: 4, asinh: 6e4, range: (_, low, high) => [low, high === low ? low + 6e4 : high]}, y: {range: (_, low) => [Math.floor(low - (100 - low) * .1), 100]}, state: {range: fromZero}},
