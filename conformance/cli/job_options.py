@@ -184,13 +184,11 @@ class SampleOptions:
             raise typer.BadParameter(
                 f"{without[0]} has none: name the column of each sample", param_hint="--arrival-time"
             )
-        order = re.fullmatch(r"(file|time)|random:(\d+)", self.arrival)
-        if order is None:
+        if re.fullmatch(r"file|time|random:\d+", self.arrival) is None:
             what = f"{self.arrival!r} is not file, time or random with a seed, such as random:7"
             raise typer.BadParameter(what, param_hint="--arrival")
-        arrival: ArrivalOrder = int(order[2]) if order[2] else "time" if order[1] == "time" else "file"
         zone = use.runtime.conf.get("spark.sql.session.timeZone")
-        return SampleFiles(given, times, ddl, self.rows, zone, arrival, self.missing, arrived)
+        return SampleFiles(given, times, ddl, self.rows, zone, self.arrival, self.missing, arrived)
 
 
 def described(sample: Sample) -> str:

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
+from conformance.language.source import unknown
 from conformance.own_job import program as programs
 from conformance.own_job.job_run import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
+from conformance.own_job.pipeline_folder import SPECS, read_folder
 from conformance.own_job.program import FUNCTIONS, NamedProgram, SampleReader, is_program
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import Sample
-from conformance.own_job.sql_file import SqlFile, is_sql_file
+from conformance.own_job.sql_file import NoFlow, SqlFile, is_sql_file
 from conformance.runner.resources import EngineUse
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
 from harness.targets.targets import Target
 
-JobKind: TypeAlias = Literal["a program", "a file of SQL", "a function"]
+JobKind: TypeAlias = Literal["a program", "a file of SQL", "a function", "a pipeline"]
 QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
 
 
 def kind_of(text: str) -> JobKind:
+    if Path(text).name in SPECS or Path(text).is_dir():
+        return "a pipeline"
     if is_program(text):
         return "a program"
     return "a file of SQL" if is_sql_file(text) else "a function"
@@ -58,6 +63,8 @@ class NamedJob:
     run_sinks: bool = False
     values: Mapping[str, str] = field(default_factory=dict)
     """Name → value, for a notebook."""
+    part: bool = False
+    """Whether it is a file of a pipeline, which may have no flow and leave samples to others."""
 
     def program(self, where: EngineUse) -> tuple[NamedProgram, EngineUse]:
         """Find the program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
@@ -91,12 +98,14 @@ class NamedJob:
 
         Raises WrongUsage: there is no such job, or its samples do not fit; LacksSamples for a function without; and as `open_runtime`.
         """
+        if self.kind == "a pipeline":
+            return self._of_files(target, where, files, stack, asking, silent=silent, later=later)
         if self.kind == "a program":
             program, where = self.program(where)
-            kept = stack.enter_context(where.keeping_engines())
+            kept = where.kept or stack.enter_context(where.keeping_engines())
             survey = programs.Survey(program, kept, files, where.concurrency.step_timeout, asking)
             seen = survey.made(target)
-            tried = programs.queries(program, seen, files, silent=silent)
+            tried = programs.queries(program, seen, files, silent=silent, part=self.part)
             if later is not None:
                 otherwise = changes(seen, target, later, survey.ask)
                 tried = tuple(
@@ -108,8 +117,32 @@ class NamedJob:
             notes = (*notes, ignored) if no_function else notes
             return JobQueries(tried, replace(where, kept=kept), notes)
         tried, notes = self._queries(where, files, where.runtime.own_code or OwnCode(()))
-        kept = stack.enter_context(where.keeping_engines())
+        kept = where.kept or stack.enter_context(where.keeping_engines())
         return JobQueries(tried, replace(where, kept=kept), notes)
+
+    def _of_files(
+        self, target: Target, where: EngineUse, files: SampleReader, *others: Any, **named: Any
+    ) -> JobQueries:
+        """Find the queries of each file of a pipeline; see `queries`."""
+        paths, conf = read_folder(self.text)
+        folders = (*(where.runtime.own_code or OwnCode(())).folders, *(path.parent for path in paths))
+        runtime = replace(where.runtime, own_code=OwnCode.at(folders), conf={**conf, **where.runtime.conf})
+        whole = JobQueries((), replace(where, runtime=runtime))
+        for path in paths:
+            job = replace(self, text=str(path), kind=kind_of(str(path)), part=True)
+            try:
+                found = job.queries(target, whole.where, files, *others, **named)
+            except NoFlow:
+                found = JobQueries((), whole.where, (f"{path}: no stream fills a table there, so it is not tried",))
+            whole = JobQueries((*whole.queries, *found.queries), found.where, (*whole.notes, *found.notes))
+        read = {sample.stream for _, samples in whole.queries for sample in samples}
+        if not whole.queries:
+            raise WrongUsage(
+                f"{self.text}: no stream fills a table of this pipeline, so there is nothing to try: add a flow"
+            )
+        if strange := sorted(set(files.names) - read):
+            raise WrongUsage(unknown("source", strange[0], read, where=f" of {self.text}"))
+        return whole
 
     def _queries(
         self, where: EngineUse, files: SampleReader, own_code: OwnCode
@@ -118,14 +151,15 @@ class NamedJob:
             queries, samples = SqlFile.read(self.text, self.output_mode), files.all()
             by_query = [sql.read_by_it(samples) if sql.flow else samples for sql in queries]
             read = {sample.stream for own in by_query for sample in own}
-            if unread := [sample.stream for sample in samples if sample.stream not in read]:
+            unread = [sample.stream for sample in samples if sample.stream not in read]
+            if unread and not self.part:
                 raise WrongUsage(f"{self.text} does not read {unread[0]}")
             for sql, own in zip(queries, by_query, strict=True):
                 sql.check_streams([sample.stream for sample in own])
             queries = tuple(
                 sql.with_watermarks(self.watermarks, own) for sql, own in zip(queries, by_query, strict=True)
             )
-            notes = tuple(note for sql in queries for note in sql.notes())
+            notes = tuple(note for sql in queries for note in sql.notes() if not self.part)
             return tuple(zip((sql.query for sql in queries), by_query, strict=True)), tuple(dict.fromkeys(notes))
         function = function_or_method(self.text, self.output_mode, where.runtime.jars)
         samples = files.all()

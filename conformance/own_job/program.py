@@ -23,6 +23,7 @@ from conformance.own_job.many_rows import SampleRow, kept
 from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
+from conformance.own_job.sql_file import NoFlow
 from conformance.variants.catalogue import KAFKA
 from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
@@ -166,7 +167,7 @@ class Survey:
             how = "do its arguments, after --, make it do so?"
             if program.notebook is not None:
                 how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
-            raise WrongUsage(f"{program.path} ended and started no query, so there is nothing to try: {how}")
+            raise NoFlow(f"{program.path} ended and started no query, so there is nothing to try: {how}")
         return seen
 
     def ask(self, target: Target) -> ProgramSeen:
@@ -223,18 +224,18 @@ def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
 
 
 def queries(
-    program: NamedProgram, seen: ProgramSeen, files: SampleReader, *, silent: bool = False
+    program: NamedProgram, seen: ProgramSeen, files: SampleReader, *, silent: bool = False, part: bool = False
 ) -> tuple[tuple[OwnQuery, tuple[Sample, ...]], ...]:
     """Each query that a program starts, with a sample of each source of the program; those that the query does not read have no rows.
 
-    ``silent``: whether a source whose columns are known needs no sample.
+    ``silent``: whether a source whose columns are known needs no sample; ``part``: whether others have sources, too.
 
     Raises:
         WrongUsage: a source lacks its sample, a sample has no source, or a query cannot be tried.
     """
     sources = {source.name: source for source in seen.sources}
     source_options.check(program.path, seen.sources)
-    if strange := sorted(set(files.names) - sources.keys()):
+    if not part and (strange := sorted(set(files.names) - sources.keys())):
         raise WrongUsage(
             f"{unknown('source', strange[0], sources, where=f' of {program.path}')}\n{_listed(program, seen)}"
         )
@@ -246,20 +247,22 @@ def queries(
     for query in seen.queries:
         if query.trigger not in _TRIGGERS:
             raise WrongUsage(f"{query.at}: a query with the trigger {query.trigger} cannot be tried")
-    samples: dict[str, Sample] = {}
-    for name, source in sources.items():
-        if name in files.names:
-            samples[name] = (
-                as_records(files.read(name, records=True)) if source.format == KAFKA else files.read(name, source.ddl)
-            )
-    for name, source in sources.items():
-        if name not in samples:
-            samples[name] = silent_sample(name, source.ddl or files.columns(name) or "")
+    samples = {name: _sample(source, files) for name, source in sources.items()}
     by_query = (
         tuple(sample if name in names else replace(sample, rows=()) for name, sample in samples.items())
         for names in reads
     )
     return tuple((_query(program, number, seen), own) for number, own in enumerate(by_query, 1))
+
+
+def _sample(source: SourceSeen, files: SampleReader) -> Sample:
+    if source.name not in files.names:
+        return silent_sample(source.name, source.ddl or files.columns(source.name) or "")
+    return (
+        as_records(files.read(source.name, records=True))
+        if source.format == KAFKA
+        else files.read(source.name, source.ddl)
+    )
 
 
 FUNCTIONS = ("foreachBatch", "foreach")

@@ -28,8 +28,8 @@ from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime,
 from conformance.own_job.written_time import WrittenTime, json_object, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
-ArrivalOrder: TypeAlias = Literal["file", "time"] | int
-"""Whether rows arrive in the order of their file, so that late rows stay late, or sorted by event time, or by chance, with this seed."""
+ArrivalOrder: TypeAlias = str
+"""How rows arrive: ``file``, in its order, so that late rows stay late; ``time``, sorted by event time; ``random:7``, by chance."""
 WithoutColumn: TypeAlias = Literal["refuse", "null"]
 """What to do with a column of the schema that no row of the file has."""
 
@@ -564,7 +564,7 @@ def arrival_keys(sample: Sample, *, alone: bool) -> Sequence[int]:
         return sample.arrived
     if sample.arrival == "time":
         return sample.instants
-    if isinstance(sample.arrival, int):
+    if sample.arrival.startswith("random:"):
         # Every sample is spread over the same range, whatever its number of rows.
         count = len(sample.rows)
         places = random.Random(f"{sample.arrival} {sample.stream}").sample(range(count), count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.core.case import SourceOption
 from conformance.core.data import Json
@@ -64,19 +64,11 @@ _ALLOWED: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
 }
 """Source → option → a pattern of the values that it takes, and what they are."""
-_KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Json]]]] = {
-    FILES: {
-        "maxfilespertrigger": ("maxFilesPerTrigger", lambda value: n if (n := int(value)) < WAITING_FILES else None),
-        "latestfirst": ("latestFirst", lambda value: value == "true"),
-        "cleansource": ("cleanSource", str),
-    },
-    KAFKA: {
-        "startingoffsets": ("startingOffsets", lambda value: value if value in ("earliest", "latest") else None),
-        "maxoffsetspertrigger": ("maxOffsetsPerTrigger", lambda value: max(int(value), 0) or None),
-        "minpartitions": ("minPartitions", int),
-    },
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    FILES: ("maxFilesPerTrigger", "latestFirst", "cleanSource"),
+    KAFKA: ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions"),
 }
-"""Source of a stream → option → the key of the stream, and its value; None for a value that cannot act."""
+"""Source of a stream → the keys that it has for options."""
 
 
 def check(program: str, sources: Iterable[SourceSeen]) -> None:
@@ -97,17 +89,16 @@ def check(program: str, sources: Iterable[SourceSeen]) -> None:
 
 def acting(sources: Iterable[SourceSeen]) -> Iterator[ActingOptions]:
     """Yield the options of files, and then those of topics, that can act in a trial of their own, whose streams are such."""
-    acts = [(source, [*_acts(source).values()]) for source in sources]
+    acts = [(source, _acts(source)) for source in sources]
     for kind in (FILES, KAFKA):
         own = {source.name: keys for source, keys in acts if keys and _kind(source) == kind}
         if own:
             named = (
-                ", ".join(f"{key}={inline(value)}" for key, value in keys) + f" of {name}" for name, keys in own.items()
+                f"{', '.join(f'{key}={inline(value)}' for key, value in keys.items())} of {name}"
+                for name, keys in own.items()
             )
             of_kind: Mapping[str, Json] = {"source": KAFKA} if kind == KAFKA else {}
-            yield ActingOptions(
-                kind, {name: {**of_kind, **dict(keys)} for name, keys in own.items()}, " and ".join(named)
-            )
+            yield ActingOptions(kind, {name: {**of_kind, **keys} for name, keys in own.items()}, " and ".join(named))
 
 
 def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
@@ -118,7 +109,7 @@ def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
 
 def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
     """Say which options no trial lets act, since its rows are those of a sample; ``but``: without those of `acting`."""
-    acts = _acts(source) if but else {}
+    acts = {key.lower() for key in _acts(source)} if but else set()
     decide = ((name, value) for name, value in source.options.items() if _decides(_called(name), value))
     shown = [_shown(name, value) for name, value in decide if _called(name) not in acts]
     if shown:
@@ -127,13 +118,16 @@ def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
         yield Statement("unsupported", "–", f"{what} {'are' if len(shown) > 1 else 'is'} not tried: {why}")
 
 
-def _acts(source: SourceSeen) -> dict[str, tuple[str, Json]]:
-    """Option → the key of a stream that stands for it, with its value; of those that can act."""
-    written = dict[str, tuple[str, Json]]()
-    for option, (key, read) in _KEYS.get(_kind(source), {}).items():
-        value = next((value for name, value in source.options.items() if _called(name) == option), "")
-        if value and _decides(option, value) and (taken := read(value.strip().lower())) is not None:
-            written[option] = key, taken
+def _acts(source: SourceSeen) -> dict[str, Json]:
+    """The keys of a stream that stand for options of a source, each with its value, of those that can act."""
+    kind, written = _kind(source), dict[str, Json]()
+    options = {_called(name): value.strip().lower() for name, value in source.options.items()}
+    for key in _KEYS.get(kind, ()):
+        value = options.get(key.lower(), "")
+        # Neither offsets of a real topic nor a limit above all files of the trial can.
+        beyond = kind == FILES and value.isdigit() and int(value) >= WAITING_FILES
+        if value and _decides(key.lower(), value) and value[0] not in "{-+0" and not beyond:
+            written[key] = int(value) if value.isdigit() else value == "true" or value
     return written
 
 

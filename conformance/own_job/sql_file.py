@@ -30,6 +30,10 @@ def is_sql_file(text: str) -> bool:
     return text.endswith(".sql")
 
 
+class NoFlow(WrongUsage):
+    """A file of a declarative pipeline has no flow that reads a stream."""
+
+
 @dataclass(frozen=True)
 class SqlFile:
     path: str
@@ -81,33 +85,23 @@ class SqlFile:
     def _flows(cls, path: str, parts: Iterable[SqlStatement], output_mode: str) -> tuple[SqlFile, ...]:
         before, flows, batch = list[SqlStatement](), dict[str, tuple[SqlStatement, ...]](), list[str]()
         for statement in parts:
-            part, query = _of_a_pipeline(statement), query_of_flow(statement.text)
-            if part is None and (_view(statement) or statement.words[0].upper() == "SET"):
+            part, query, words = _of_a_pipeline(statement), query_of_flow(statement.text), _upper(statement)
+            kind, what, name = (part[key] or "" for key in ("kind", "what", "name")) if part else ("", "", "")
+            kind = kind.upper()
+            if part is None and (_view(statement) or words[0] == "SET"):
                 before.append(statement)
-            elif (
-                part is None
-                or part["name"] is None
-                or (part["kind"].upper() == "FLOW" and "INSERT" not in _upper(statement))
-            ):
+            elif not name or (kind == "FLOW" and "INSERT" not in words):
                 raise WrongUsage(
                     f"{path}:{statement.line}: {_shown(statement)} in a declarative pipeline is not tried: leave it out"
                 )
-            elif (
-                query is not None
-                and (part["what"] or "").upper() == "VIEW"
-                and part["kind"].upper() in ("LIVE", "STREAMING")
-            ):
-                before.append(_rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {part['name']} AS {query}"))
-            elif (
-                query is not None
-                and part["kind"].upper() in ("STREAMING", "FLOW")
-                and "ONCE" not in _upper(statement)[:9]
-            ):
-                flows[part["name"]] = (*before, _rewritten(statement, query))
+            elif query is not None and what.upper() == "VIEW" and kind in ("LIVE", "STREAMING"):
+                before.append(_rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}"))
+            elif query is not None and kind in ("STREAMING", "FLOW") and "ONCE" not in words[:9]:
+                flows[name] = (*before, _rewritten(statement, query))
             elif query is not None:
-                batch.append(part["name"])
+                batch.append(name)
         if not flows:
-            raise WrongUsage(f"{path}: no stream fills a table of this pipeline, so there is nothing to try")
+            raise NoFlow(f"{path}: no stream fills a table of this pipeline, so there is nothing to try")
         if output_mode != "append":
             raise WrongUsage(f"{path}: a flow of a declarative pipeline appends: omit the output mode {output_mode}")
         return tuple(cls(path, own, flow=name, batch=tuple(batch)) for name, own in flows.items())

@@ -16,7 +16,6 @@ from conformance.language.streams import FILES
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.conclusion import Conclusion, conclude, not_tried
 from conformance.own_job.job_run import (
-    ActingOptions,
     CellAnswer,
     JobRun,
     JobRuns,
@@ -95,10 +94,6 @@ class Known(Protocol):
 
 _OPTIONS_OF: Mapping[SourceOption, str] = {FILES: "options_of_files", KAFKA: "options_of_topics"}
 """Source → the stress in which options of such sources act."""
-
-
-def _condition(name: str, acting: Mapping[str, ActingOptions]) -> str:
-    return f"{CONDITIONS[name]} {acting[name].shown}" if name in acting else CONDITIONS[name]
 
 
 @dataclass(frozen=True)
@@ -210,15 +205,17 @@ class Trial:
                     cases["silent_topics"] = case
             cases["other_partitions"] = self._case(query, samples, folder, again=self.repeat_rows, partitions=True)
             cases["unfit_rows"] = self._case(query, samples, folder, unfit=True)
-            acting = {} if too_many_for_a_case(sending) else self._acting(query)
+            sources = () if too_many_for_a_case(sending) else (FILES, self.source)
+            acting = {_OPTIONS_OF[each.source]: each for each in query.options if each.source in sources}
             cases |= {name: write_options(query, samples, folder, options) for name, options in acting.items()}
             runs = dict(zip(cases, self._runs([*cases.values()], samples, folder), strict=True))
             run = runs["repeated_rows"]
             kept = output if not run.files else folder / "sample"
             verdict = judge_job(expecting(run.as_far_as(self._case(query, samples, kept)), kept))
+            shown = {name: f" {options.shown}" for name, options in acting.items()}
             asked = {name: of for name, of in runs.items() if of.wholes and (of is not run or self.repeat_rows)}
             stresses = [
-                Stress(name, _condition(name, acting), judge_job(expecting(stressed, folder)))
+                Stress(name, CONDITIONS[name] + shown.get(name, ""), judge_job(expecting(stressed, folder)))
                 for name, stressed in asked.items()
                 if verdict.answer in ("same", "differs")
             ]
@@ -235,11 +232,6 @@ class Trial:
             with self.listener.progress(many_rows=False) as progress:
                 own = resume(self.checkpoint, query, silent_streams, self.after, self.where, progress)
         return QueryAnswer(query, sending, output, verdict, tuple(stresses), known, self.accept_lost, own)
-
-    def _acting(self, query: OwnQuery) -> dict[str, ActingOptions]:
-        """Stress → the options that act in it."""
-        sources = (FILES, self.source)
-        return {_OPTIONS_OF[each.source]: each for each in query.options if each.source in sources}
 
     def _case(self, query: OwnQuery, samples: Sequence[Sample], folder: Path, **condition: bool) -> Case:
         """Write a case; ``condition``: as in `write_job`."""

@@ -99,8 +99,6 @@ class _Arrivals:
         self._arrived: dict[str, list[Records]] = {name: [] for name in case.streams}
         self._waiting: dict[str, deque[Records]] = {name: deque() for name in case.streams}
         self._uncommitted: Moved | None = None
-        self._made_again = False
-        """Whether a restart has deleted a source and made it again."""
         self._newest: Moved | None = None
         """What the newest micro-batch read; None before the first."""
         self.known = True
@@ -110,8 +108,8 @@ class _Arrivals:
         """What each data batch of the next step is meant to read. ``batches``: all that ran."""
         case, action = self._case, step.action
         # A file may be too old to be read, and what is made again begins elsewhere than where the query goes on.
-        self._made_again = self._made_again or (isinstance(action, Restart) and bool(action.recreated))
-        self.known = not self._made_again and all(source.max_file_age is None for source in case.files.values())
+        again = any(isinstance(done.action, Restart) and done.action.recreated for done in case.steps[: step.number])
+        self.known = not again and all(source.max_file_age is None for source in case.files.values())
         if batches:
             # What the query does not read, though the case says so, is left to the verdict.
             self._query &= {read.stream for batch in batches for read in batch.sources}

@@ -47,7 +47,10 @@ def test_one_stream_has_a_late_row_a_restart_and_an_end(arrival: ArrivalOrder, d
 
 def test_rows_that_arrive_by_chance_do_so_alike_with_the_same_seed() -> None:
     def divided(seed: int, stream: str = "orders") -> list[list[int]]:
-        rows = sample(stream, *range(0, 120, 10), arrival=seed), sample("few", 0, 50, arrival=seed)
+        rows = (
+            sample(stream, *range(0, 120, 10), arrival=f"random:{seed}"),
+            sample("few", 0, 50, arrival=f"random:{seed}"),
+        )
         return [[row[1] for row in each.rows.get(stream, ())] for each in arrivals(rows, 4) if each.rows]
 
     assert divided(7) == divided(7)

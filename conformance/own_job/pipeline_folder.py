@@ -1,0 +1,43 @@
+"""A declarative pipeline as a folder: the files that its ``spark-pipeline.yml`` names, and the settings that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+from conformance.language.source import ProblemReport, read_yaml
+
+SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
+
+
+def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
+    """The files of Python and SQL of a pipeline, which its folder or its specification names, as Spark's runner finds them; its settings.
+
+    Raises WrongUsage: there is no specification, or the runner does not take it.
+    """
+    spec = next((path for name in SPECS if (path := Path(text) / name).is_file()), Path(text))
+    if not spec.is_file():
+        raise WrongUsage(f"{text} has no file {SPECS[0]}: name the folder of a pipeline, or a file of the job")
+    report, files = ProblemReport(spec), dict[Path, None]()
+    node = read_yaml(spec, report)
+    if node is None or report.problems:
+        raise WrongUsage("\n".join(map(str, report.problems)))
+    read: Json = node.plain()
+    try:
+        patterns = [library["glob"]["include"] for library in read["libraries"]]
+        conf = {key: value for key, value in read.get("configuration", {}).items() if isinstance(value + key, str)}
+    except (TypeError, KeyError, AttributeError):
+        how = "libraries: [{glob: {include: transformations/**}}], and settings of configuration in quotes"
+        raise WrongUsage(f"{spec} is no pipeline that Spark's runner takes: write {how}") from None
+    for pattern in patterns:
+        found = [*spec.parent.glob(pattern + "/*" if pattern.endswith("/**") else pattern)]
+        found = sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)
+        if strange := [str(file) for file in found if file.suffix not in (".py", ".sql")]:
+            raise WrongUsage(f"{spec}: {pattern}: Spark's runner refuses {strange[0]}, neither .py nor .sql: move it")
+        if not found or "*" in pattern.removesuffix("/**"):
+            how = f"write a file below {spec.parent.resolve()}, or a folder of files and /**, as transformations/**"
+            raise WrongUsage(f"{spec}: {pattern} names no file as Spark's runner reads it: {how}")
+        files |= dict.fromkeys(found)
+    return tuple(files), conf
