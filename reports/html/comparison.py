@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
@@ -165,6 +165,7 @@ def _instant(match: re.Match[str]) -> str:
         return match[0]
 
 
+Item = TypeVar("Item")
 OtherChange: TypeAlias = tuple[str, str, tuple[tuple[bool, str], ...]]
 """A case, what changes, and its reasons, each with whether it is one of the later release."""
 
@@ -174,28 +175,36 @@ class OtherPairs:
     """Every two releases without a page of their own: patch releases, mostly."""
 
     changes: tuple[OtherChange, ...]
-    pairs: Mapping[str, tuple[str, str, str, Sequence[Sequence[int]]]]
-    """Maps ``3.5.3..4.3.0`` to what was compared, what became of checkpoints, the pair tried instead, and its changes of each kind."""
+    texts: tuple[str, ...]
+    compared: tuple[Sequence[int | Sequence[int]], ...]
+    """What releases show that behave alike: the number of the text about what was compared, then the changes of each kind."""
+    pairs: Mapping[str, tuple[int, int, int]]
+    """Maps ``3.5.3..4.3.0`` to what it shows, and the texts about its checkpoints and on the pair tried instead."""
 
 
 def other_pairs(report: Report) -> OtherPairs:
     """Compare the releases of which no page does."""
-    matrix, places, pairs = report.every_release, dict[OtherChange, int](), {}
-    compared: dict[tuple[int, int], tuple[str, Sequence[Sequence[int]]]] = {}
+    matrix, changes, texts = report.every_release, _Numbers[OtherChange](), _Numbers[str]()
+    compared: dict[tuple[int, int], Sequence[int | Sequence[int]]] = {}
+    numbers, pairs = _Numbers[tuple[int, int]](), {}
     for before, after in report.pairs_without_page:
         ends = matrix.kinds[before.name], matrix.kinds[after.name]
         if ends not in compared:
             pair = find_changes(matrix, before, after)
-            groups = ([_other(change, after) for change in pair.of(meaning)] for meaning in MEANINGS)
-            compared[ends] = (
-                pair.basis,
-                [[places.setdefault(change, len(places)) for change in group] for group in groups],
-            )
+            groups = ([changes[_other(change, after)] for change in pair.of(meaning)] for meaning in MEANINGS)
+            compared[ends] = [texts[pair.basis], *groups]
         known = report.upgrades.between(before, after)
         nearest = pair_name(*known.ran) if known.ran is not None and known.answered_by else ""
-        basis, of_meanings = compared[ends]
-        pairs[pair_name(before.name, after.name)] = (basis, known.summary(), nearest, of_meanings)
-    return OtherPairs(tuple(places), pairs)
+        pairs[pair_name(before.name, after.name)] = numbers[ends], texts[known.summary()], texts[nearest]
+    return OtherPairs(tuple(changes), tuple(texts), tuple(compared.values()), pairs)
+
+
+class _Numbers(dict[Item, int]):
+    """Numbers from 0, one for each key."""
+
+    def __missing__(self, key: Item) -> int:
+        self[key] = len(self)
+        return self[key]
 
 
 def _other(change: Change, after: TargetRecord) -> OtherChange:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -41,8 +43,19 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 
     Raises as `conformance.core.output_file.write_file`.
     """
-    text = rendered(template, title=title, style=Markup(asset("report.css")), **values)
-    write_file(path, text, page_kind(kind))
+    text = rendered(template, title=title, style="", **values)
+    classes = {name for names in re.findall('class="([^"]*)"', text) for name in names.split()}
+    style = "\n".join(line for line, needed in _style() if not needed or needed & classes)
+    write_file(path, text.replace("<style>", f"<style>{style}", 1), page_kind(kind))
+
+
+@cache
+def _style() -> Sequence[tuple[str, Set[str]]]:
+    """Return each line of the stylesheet with the classes that its rules are about."""
+    return [(line, {*_CLASS.findall(line)}) for line in asset("report.css").splitlines()]
+
+
+_CLASS = re.compile(r"\.([a-z][\w-]*)(?=[^{}]*\{)")
 
 
 def page_kind(name: str) -> FileKind:

@@ -242,6 +242,10 @@ class TimelineColumn:
     restarted: str | None
     differs: bool
 
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
 
 @dataclass(frozen=True)
 class StepBand:
@@ -485,8 +489,9 @@ class _Layout:
         path = ""
         for at, ms in enumerate(watermarks[: len(self._shown)]):
             if ms is not None:
-                y = self._y(ms * 1000)
-                path += f"{'L' if path else 'M'}{self._x(at):g} {y:g}L{self._x(at) + self._column:g} {y:g}"
+                # Once there is a watermark, each micro-batch has one.
+                place = f"V{self._y(ms * 1000):g}" if path else f"M{self._x(at):g} {self._y(ms * 1000):g}"
+                path += f"{place}H{self._x(at) + self._column:g}"
         return f"{path}V{self._y(after * 1000):g}h{PAD:g}" if path and after is not None else path
 
     def _sentences(self) -> Iterator[str]:

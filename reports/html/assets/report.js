@@ -192,25 +192,26 @@
 
   // Any two releases: the page has what changes between all that have none, and shows those of the address.
   const others = (known) => {
-    const root = pageOf(known), form = root.querySelector("[data-pick]"), pairs = JSON.parse(known.dataset.known);
+    const root = pageOf(known), form = root.querySelector("[data-pick]"), [texts, compared, pairs] = JSON.parse(known.dataset.known);
     const changes = root.querySelector("[data-changes]").content.children;
     return () => {
-      const ends = ["from", "to"].map((name) => parts().state.get(name)), found = pairs[ends.join("..")];
+      const ends = ["from", "to"].map((name) => parts().state.get(name)), [of, said, nearest] = pairs[ends.join("..")] || [];
+      const found = of !== undefined && { basis: texts[compared[of][0]], groups: compared[of].slice(1), handed: texts[said], nearest: texts[nearest] };
       if (!shows(root)) return;
       ["from", "to"].forEach((name, at) => { form.elements[name].value = ends[at]; });
       root.querySelector("[data-heading]").textContent = found ? `From ${ends[0]} to ${ends[1]}` : "Any two releases";
-      const count = found ? found[3].reduce((sum, places) => sum + places.length, 0) : 0;
+      const count = found ? found.groups.reduce((sum, places) => sum + places.length, 0) : 0;
       root.querySelector("[data-basis]").textContent = !found ? "Choose two releases."
-        : found[0].startsWith("nothing") ? `${found[0]}.` : `${count || "None"} of them behave${count === 1 ? "s" : ""} differently: ${found[0]}.`;
+        : found.basis.startsWith("nothing") ? `${found.basis}.` : `${count || "None"} of them behave${count === 1 ? "s" : ""} differently: ${found.basis}.`;
       const handed = root.querySelector("[data-handed]");
-      handed.textContent = found ? `Will my checkpoints resume? ${found[1]}. ` : "";
-      if (found && found[2]) {
+      handed.textContent = found ? `Will my checkpoints resume? ${found.handed}. ` : "";
+      if (found && found.nearest) {
         const link = document.createElement("a");
-        [link.href, link.textContent] = [form.dataset.pick.replace("{from}..{to}", found[2]), "Each of these checkpoints"];
+        [link.href, link.textContent] = [form.dataset.pick.replace("{from}..{to}", found.nearest), "Each of these checkpoints"];
         handed.append(link);
       }
       for (const [at, section] of all("[data-meaning]", root).entries()) {
-        const places = found ? found[3][at] : [];
+        const places = found ? found.groups[at] : [];
         section.hidden = !places.length;
         section.querySelector("[data-count]").textContent = places.length;
         section.querySelector("ul").replaceChildren(...places.map((at) => changes[at].cloneNode(true)));
@@ -225,9 +226,10 @@
     const split = (text) => text.split("|").filter((one) => one);
     const compared = JSON.parse(form.dataset.compared).map(([needs, count]) => ({ needs: split(needs), count }));
     const total = compared.reduce((sum, one) => sum + one.count, 0);
-    const items = all("[data-item]", root).map((item, at) => ({
-      item, at, needs: split(item.dataset.features), fit: item.querySelector("[data-fit]"), list: item.parentElement,
-    }));
+    const items = all("[data-item]", root).map((item, at) => {
+      const [uses, fit] = all(".uses > *", item);
+      return { item, at, needs: uses ? uses.textContent.split(" · ") : [], fit, list: item.parentElement };
+    });
     const entries = all("[data-entry]", root).map((entry, at) => ({ entry, at, group: entry.parentElement }));
     // As conformance/suite/features.py says; a case of which nothing is known may need anything.
     const implied = (uses) => new Set([...uses, ...uses.flatMap((one) => rule.implied[one] || []),
@@ -303,10 +305,18 @@
     return () => { if (shows(form)) { read(form, parts().state); apply(); } };
   };
 
+  // What only a script can do is on no page before one runs.
+  const button = (place, words, label) => {
+    const made = document.createElement("button");
+    [made.type, made.textContent] = ["button", words];
+    made.setAttribute("aria-label", label);
+    return place.appendChild(made);
+  };
+
   // A picture as a file: what it looks like is in the stylesheet, so it is written into each element.
   const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "text-anchor", "font-family", "font-size", "font-weight"];
-  const save = (button) => button.addEventListener("click", () => {
-    const figure = button.closest("figure"), svg = figure.querySelector(".scroll svg"), copy = svg.cloneNode(true);
+  const save = (figure) => button(figure.querySelector(".keys"), "Save picture", `Save picture: ${figure.dataset.name}`).addEventListener("click", () => {
+    const svg = figure.querySelector(".scroll svg"), copy = svg.cloneNode(true);
     const drawn = all("*", svg);
     all("*", copy).forEach((element, at) => {
       const style = getComputedStyle(drawn[at]);
@@ -323,12 +333,15 @@
     URL.revokeObjectURL(link.href);
   });
 
-  const copy = (button) => button.addEventListener("click", () => {
-    const code = button.parentElement.nextElementSibling.querySelector("pre"), text = code.textContent;
-    const done = () => { button.textContent = "Copied"; button.setAttribute("aria-label", "Copied"); };
-    const select = () => { getSelection().selectAllChildren(code); document.execCommand("copy"); done(); };
-    if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
-  });
+  const copy = (head) => {
+    const copies = button(head, "Copy", `Copy ${head.dataset.copy}`);
+    copies.addEventListener("click", () => {
+      const code = head.nextElementSibling.querySelector("pre"), text = code.textContent;
+      const done = () => { copies.textContent = "Copied"; copies.setAttribute("aria-label", "Copied"); };
+      const select = () => { getSelection().selectAllChildren(code); document.execCommand("copy"); done(); };
+      if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
+    });
+  };
 
   // The catalogue: what contains every word.
   const search = (form) => {
@@ -412,9 +425,14 @@
     if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
     restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search));
     picked.push(...all("[data-pick]", root).map(pick), ...all("[data-known]", root).map(others));
-    all("[data-save]", root).forEach(save);
+    all("figure[data-name]", root).forEach(save);
     all("[data-copy]", root).forEach(copy);
   };
+  for (const nav of all("[data-search-page]")) {
+    nav.firstElementChild.insertAdjacentHTML("afterend", `<form class="find" role="search" aria-label="The whole report" data-find><input type="search" name="text" aria-label="Search the whole report" aria-keyshortcuts="/" autocomplete="off" spellcheck="false" placeholder="Search: symptom, setting, ticket, error ( / )"></form>`);
+    nav.querySelector("form").dataset.find = nav.dataset.searchPage;
+    nav.insertAdjacentHTML("afterend", `<section class="found" aria-label="Found" data-found hidden></section>`);
+  }
   wire(single ? document.querySelector("header") : document);
   restore.push(...all("[data-find]").map(find));
   const opened = () => {

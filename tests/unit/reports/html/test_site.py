@@ -241,8 +241,8 @@ class TestWithoutTheCases:
         write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
         text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
         full = "1970-01-01T12:00:00.000000Z, 1970-01-01T12:10:00.000000Z, 1"
-        assert f'<span class="value" title="{full}">12:00, 12:10, 1</span>' in text
-        assert '<span class="value" title="1970-01-01T00:00:00Z">00:00</span>' in text
+        assert f'<span title="{full}">12:00, 12:10, 1</span>' in text
+        assert '<span title="1970-01-01T00:00:00Z">00:00</span>' in text
 
     def test_a_case_that_changed_is_not_held_against_what_another_showed(self, tmp_path: Path) -> None:
         loaded = discovery.load([SAMPLE / "cases"])
