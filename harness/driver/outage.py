@@ -147,7 +147,8 @@ def _port_of_page(context: Any, host: str, port: int) -> int:
     def the(name: str) -> Any:
         return jvm.java.lang.Class.forName(name + "$").getField("MODULE$").get(None)
 
-    spark = jvm.org.apache.spark
-    master = spark.SparkEnv.get().rpcEnv().setupEndpointRef(spark.rpc.RpcAddress(host, port), "Master")
+    # Reflection on SparkEnv, which has it too, fails from 4.3 on: a method needs a class of protobuf that PySpark does not have.
+    rpc = context._jsc.sc().schedulerBackend().rpcEnv()
+    master = rpc.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, port), "Master")
     request = the("org.apache.spark.deploy.master.MasterMessages$BoundPortsRequest")
     return int(master.askSync(request, the("scala.reflect.ClassTag").Any()).webUIPort())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.engine.request import kills_its_engine
+from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
@@ -17,6 +18,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.local import LocalRuntime
 from harness.scheduling.cell_run import CellTask, Limits
 from harness.scheduling.scheduler import Scheduler
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
@@ -85,8 +87,10 @@ def test_a_worker_that_dies_changes_no_answer(tmp_path, target, cluster, here, s
 
 
 @full_run_only
-def test_a_cluster_without_workers_is_named(tmp_path, target, sample):
+@pytest.mark.parametrize("line", ["3.5", "newest"])
+def test_a_cluster_without_workers_is_named(tmp_path, line, sample):
     """Before the first case, and while cases run, whose answers stay; once, and not as a machine that is busy."""
+    (target,) = Targets.load().select([line], obstacle=provision.obstacle)
     alone = Standalone(prepare(target, on_progress=ignore_progress), tmp_path, workers=0)
     runtime = LocalRuntime(tmp_path, cluster=Cluster.parse(alone.master))
     try:
