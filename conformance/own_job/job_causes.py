@@ -23,10 +23,16 @@ _HALF_HOUR_MS = 1_800_000
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""
+_MINUTE_AS_MONTH = r"((y|u)\W*mm|mm\W*(y|u|d)|d\W*mm)"
 _SLIPS = (
+    (
+        rf"^(?=.*(H|h)\W*MM).*{_MINUTE_AS_MONTH}",
+        "mm is the minute, and MM the month",
+        "MM for the month, mm for the minute",
+    ),
     (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
     ("YYYY", "YYYY is the year of the week", "yyyy for the year"),
-    (r"^(?!.*M).*((y|u)\W*mm|mm\W*(y|u|d)|d\W*mm)", "mm is the minute", "MM for the month"),
+    (rf"^(?!.*M).*{_MINUTE_AS_MONTH}", "mm is the minute", "MM for the month"),
     (r"(H|h)+\W*MM", "MM is the month", "mm for the minute"),
     (r"(y|M)\W*DD(?!D)|(?<!D)DD\W*M", "DD is the day of the year", "dd for the day of the month"),
 )

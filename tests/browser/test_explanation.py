@@ -17,8 +17,10 @@ from tests.unit.conformance.query_progress.lines import progress
 
 @pytest.fixture
 def pages(tmp_path, monkeypatch, capsys):
-    """A page of a job with its delays, and a page by the progress of a long query that was restarted."""
-    (tmp_path / "job.html").write_text(explanation_page([curve("short-delay", monkeypatch, _of_a_file).page]))
+    """Pages of a job with its delays, by the progress of a long query that was restarted, and of two queries."""
+    made = curve("short-delay", monkeypatch, _of_a_file)
+    (tmp_path / "job.html").write_text(explanation_page([made.page]))
+    (tmp_path / "queries.html").write_text(explanation_page([made.page, made.page]))
     with (tmp_path / "progress.jsonl").open("w") as log:
         for batch in range(3_000):
             times = {"high": batch, "low": batch - 8 - (batch % 700 == 5) * 30, "mark": batch - 20}
@@ -29,7 +31,7 @@ def pages(tmp_path, monkeypatch, capsys):
             }
             log.write(json.dumps(progress(batch, **times, **more, runId=("b" if batch < 2_000 else "c") * 8)) + "\n")
     answer_of(capsys, "explain", "--progress", str(tmp_path / "progress.jsonl"), "-o", str(tmp_path))
-    return tmp_path / "job.html", tmp_path / "explanation.html"
+    return tmp_path / "job.html", tmp_path / "explanation.html", tmp_path / "queries.html"
 
 
 def test_it_fits_draws_answers_and_prints(chromium, pages):
@@ -53,7 +55,7 @@ def test_it_fits_draws_answers_and_prints(chromium, pages):
             page.context.close()
     assert {where: what for where, what in wrong.items() if what} == {}
 
-    job, by_progress = pages
+    job, by_progress, _ = pages
     page = opened(job, viewport={"width": 1280, "height": 800}, color_scheme="dark")
     assert page.locator("canvas").count() == 5
     kept = page.get_by_role("img").first.get_attribute("aria-label")

@@ -225,6 +225,7 @@ def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
         ("YYYY-MM-dd HH:mm", "yyyy for the year"),
         ("yyyy-mm-dd HH:mm", "MM for the month"),
         ("dd/mm/yyyy", "MM for the month"),
+        ("dd/mm/yyyy HH:MM", "MM for the month, mm for the minute"),
         ("yyyy-MM-dd HH:MM", "mm for the minute"),
         ("yyyy-MM-DD HH:mm", "dd for the day of the month"),
     ],
