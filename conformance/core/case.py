@@ -87,7 +87,6 @@ class KafkaSource(Frozen):
     fail_on_data_loss: bool | None = None
     """Whether the query fails if records that it has not read are gone; None for Spark's default, which is true."""
     min_partitions: int | None = None
-    """Into how many tasks a micro-batch divides its records at least; None for one of each partition."""
 
 
 class Partitioned(Frozen):

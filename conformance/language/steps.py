@@ -250,9 +250,7 @@ _RESTART = Record(
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
         ),
         "recreated": Key(
-            ARRIVAL,
-            "Stream → rows with which its source is deleted and made again before the query starts again: a topic, a table, or files, "
-            "which get the names of the first files.",
+            ARRIVAL, "Stream → rows with which its source, which is deleted, is made again before the start."
         ),
         "alter": Key(
             _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."

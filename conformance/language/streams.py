@@ -188,6 +188,7 @@ def _check_timestamp(column: Node, stream: Entries, report: ProblemReport) -> bo
     return False
 
 
+_AGE = Text("a time such as 7d", r"^[0-9]+(us|ms|s|m|min|h|d)$")
 MOST_PARTITIONS = 1_000
 """Of a topic: the broker may be that of other people, too."""
 _DECLARED = _Declared(
@@ -218,20 +219,14 @@ _DECLARED = _Declared(
         "failOnDataLoss": Key(
             BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
         ),
-        "minPartitions": Key(
-            integer(1), "Of `source: kafka`: into how many tasks a micro-batch divides its records at least."
-        ),
+        "minPartitions": Key(integer(1), "Of `source: kafka`: tasks for the records of a micro-batch, at least."),
         "maxFilesPerTrigger": Key(
-            integer(1),
-            "Of files: how many a micro-batch reads at most, in place of one arrival; with other such keys all.",
+            integer(1), "Of files: how many a micro-batch reads at most; without, all that wait."
         ),
-        "latestFirst": Key(BOOLEAN, "Of files: whether a micro-batch reads the newest files first."),
-        "maxFileAge": Key(
-            Text("a time such as 7d", r"^[0-9]+(us|ms|s|m|min|h|d)$"),
-            "Of files: how much older than the newest file that was read a file may be; the files of each arrival are a second younger.",
-        ),
+        "latestFirst": Key(BOOLEAN, "Of files: whether a micro-batch reads the newest first."),
+        "maxFileAge": Key(_AGE, "Of files: how much older than the newest that was read a file may be."),
         "cleanSource": Key(
-            Choice("way to clean", ("off", "delete", "archive")), "Of files: what becomes of those that were read."
+            Choice("way", ("off", "delete", "archive")), "Of files: what becomes of those that were read."
         ),
     },
 )

@@ -475,3 +475,48 @@ def test_a_flow_of_a_pipeline_gets_the_verdict_of_the_function(tmp_path: Path) -
     assert len(of_flows) == 2
     verdict["notTried"] = [what for what in verdict["notTried"] if what not in of_flows]
     assert verdict == _verdict(function), pipeline.stderr
+
+
+NEWEST_FIRST = """
+from pyspark.sql import SparkSession, functions as F
+
+orders = SparkSession.builder.getOrCreate().readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT")
+orders = orders.options(latestFirst="true", maxFilesPerTrigger=1, maxFileAge="1d").json("s3a://in/orders/")
+sums = orders.withWatermark("order_time", "1 minute").groupBy(F.window("order_time", "10 minutes")).count()
+sums.writeStream.outputMode("append").option("checkpointLocation", "s3a://in/checkpoint").start("s3a://out")
+"""
+
+
+@full_run_only
+def test_options_of_a_source_act_in_a_trial_of_their_own(tmp_path: Path) -> None:
+    """Late rows are filtered by the micro-batch's own watermark up to 3.3 (SPARK-40925)."""
+    for name, text in {"newest.py": NEWEST_FIRST, "orders.csv": ORDERS}.items():
+        (tmp_path / name).write_text(text)
+    quick = ("--batches", "2", "--no-repeat-rows", "--json", "--sample", "orders=orders.csv")
+    done = conformance(tmp_path, "check", "newest.py", "--from", "3.3", "--to", "3.4", *quick)
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["change"]) == (1, None), done.stderr
+    assert verdict["options_of_files"]["change"] is not None
+    assert "latestFirst=true, maxFilesPerTrigger=1 of orders" in verdict["summary"]
+    (left,) = [what for what in verdict["notTried"] if "maxFileAge" in what]
+    assert left.startswith("maxFileAge=1d of the source orders (json) is not tried")
+
+
+PIPELINE = """
+name: sums
+storage: file:///storage
+libraries: [{glob: {include: flows/**}}]
+"""
+
+
+@full_run_only
+def test_the_folder_of_a_pipeline_gets_the_verdicts_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "flows").mkdir()
+    streaming = "CREATE STREAMING TABLE paid AS SELECT * FROM STREAM orders WHERE amount > 0"
+    files = {"spark-pipeline.yml": PIPELINE, "flows/functions.py": FUNCTION, "flows/flows.py": OF_A_PIPELINE}
+    for name, text in {**files, "flows/paid.sql": streaming, "orders.csv": ORDERS, "clicks.csv": CLICKS}.items():
+        (tmp_path / name).write_text(text)
+    whole = json.loads(_check(tmp_path, ".", *SAMPLES, "-o", "whole").stdout)
+    alone = json.loads(_check(tmp_path, "flows/flows.py", *SAMPLES, "-o", "alone").stdout)
+    assert [Path(query["case"]).name for query in whole["queries"]] == ["flows.flows.yaml", "paid-paid.yaml"]
+    assert _verdict(whole["queries"][0]) == _verdict(alone)
