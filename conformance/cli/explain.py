@@ -273,7 +273,7 @@ def _explain_progress(paths: list[Path], *, delays: bool = False, output: Path |
             answer = explain_files(
                 paths,
                 lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb")),
-                over_time=page is not None,
+                pictured=page is not None,
             )
         if not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
@@ -290,9 +290,10 @@ def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:
     if folder is None:
         return nullcontext()
     # What makes pages is not needed for an answer in the terminal.
-    from reports.html.explanation_page import begin
+    from reports.html.dossier import make_folder, page_kind
 
-    return begin(folder)
+    make_folder(folder)
+    return OutputFile(folder / "explanation.html", page_kind("a page of `explain`"))
 
 
 def _show(

@@ -100,7 +100,12 @@ class DelayCurve:
 
     def _table(self) -> list[tuple[str, ...]]:
         """Return the lines of the curve, titles first; the last column marks the query's own delay."""
-        table = [("delay", "rows dropped", "of the file", "results changed", "state", "results", ""), *self._rows()]
+        table = [("delay", "rows dropped", "of the file", "results changed", "state", "results", "")]
+        for point in self.points:
+            share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
+            dropped, changed = f"{point.dropped} of {self.rows}", f"{point.changed} of {self.results}"
+            row = duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now")
+            table.append((*row, "← yours" if point == self.own else ""))
         columns = [column for column in zip(*table, strict=True) if any(column[1:])]
         return [*zip(*columns, strict=True)]
 
@@ -145,13 +150,6 @@ class DelayCurve:
     @property
     def _by_arrival(self) -> bool:
         return any(sample.arrived for sample in self.answer.samples)
-
-    def _rows(self) -> Iterator[tuple[str, ...]]:
-        for point in self.points:
-            share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
-            dropped, changed = f"{point.dropped} of {self.rows}", f"{point.changed} of {self.results}"
-            mark = "← yours" if point == self.own else ""
-            yield duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now"), mark
 
     def _outliers(self) -> Iterator[str]:
         if (outliers := self.measured.outliers()) is not None:

@@ -13,7 +13,6 @@ from conformance.core.data import Json
 from conformance.core.wording import counted, shortened
 from conformance.language.catalogue import Catalogue
 from conformance.query_progress.causes import Cause, causes_of, duration
-from conformance.query_progress.over_time import OverTime
 from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
 from conformance.query_progress.tracks import Queries, Query, Run, short_name
@@ -57,8 +56,7 @@ class QueryExplanation:
     def page(self) -> QueryPage:
         """Return the same for a page."""
         notes = tuple(self._notes([run for run in self.query.runs if run.batches]))
-        over_time = self.query.over_time or OverTime()
-        return QueryPage(next(self.lines(0)), self.causes, f"{SOUND} in this progress", notes, over_time)
+        return QueryPage(next(self.lines(0)), self.causes, f"{SOUND} in this progress", notes, self.query.over_time)
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
@@ -125,12 +123,12 @@ def explain_progress(iterable: Iterable[object]) -> ProgressExplanation:
     Each query has its causes, what explains most first: why it emits nothing, drops rows or keeps more and more state. It needs neither
     Spark nor the code of the query, and holds one progress at a time.
     """
-    return _explained(lambda skipped: events(iterable, skipped), over_time=False)
+    return _explained(lambda skipped: events(iterable, skipped))
 
 
-def explain_files(paths: Iterable[Path], opened: Watched, *, over_time: bool = False) -> ProgressExplanation:
-    """Explain the queries of files and folders: JSON lines, a driver's log, an event log; ``over_time``: for a page."""
-    return _explained(lambda skipped: events_in(paths, skipped, opened), over_time=over_time)
+def explain_files(paths: Iterable[Path], opened: Watched, *, pictured: bool = False) -> ProgressExplanation:
+    """Explain the queries of files and folders: JSON lines, a driver's log, an event log; ``pictured``: for a page."""
+    return _explained(lambda skipped: events_in(paths, skipped, opened), pictured=pictured)
 
 
 def changes(query: Query) -> Iterator[str]:
@@ -160,8 +158,8 @@ def rule(name: str) -> tuple[str, str]:
     return str(entry["number"]), " ".join(str(entry["sentence"]).split())
 
 
-def _explained(read: Callable[[Skipped], Iterable[Event]], *, over_time: bool) -> ProgressExplanation:
-    queries = Queries(over_time=over_time)
+def _explained(read: Callable[[Skipped], Iterable[Event]], *, pictured: bool = False) -> ProgressExplanation:
+    queries = Queries(pictured=pictured)
     queries.read(read(queries.skipped))
     found = (query for query in queries.by_id.values() if query.runs)
     return ProgressExplanation(tuple(QueryExplanation(query, causes_of(query)) for query in found), queries.skipped)

@@ -252,8 +252,9 @@ class Query:
     name: str | None = None
     runs: list[Run] = field(default_factory=list)
     runs_left_out: int = 0
-    over_time: OverTime | None = None
-    """What all runs did; None if nobody asks for it."""
+    pictured: bool = False
+    over_time: OverTime = field(default_factory=OverTime)
+    """What all runs did, if it is `pictured`."""
 
     def add(self, progress: Progress, settings: Mapping[str, str], skipped: Skipped) -> None:
         self.name = progress.name or self.name
@@ -269,15 +270,15 @@ class Query:
             skipped.add(f"micro-batch {progress.batch_id} of query {self.name or self.id}", "repeated, or out of order")
             return
         run.add(progress)
-        if self.over_time is not None and not run.idle:
+        if self.pictured and not run.idle:
             self.over_time.add(progress.batch_id, progress.timestamp, run.values(progress), begins=run.batches == 1)
 
 
 class Queries:
     """All queries of some files, in the order in which they appear."""
 
-    def __init__(self, *, over_time: bool = False) -> None:
-        self._over_time = over_time
+    def __init__(self, *, pictured: bool = False) -> None:
+        self._pictured = pictured
         self.by_id: dict[str, Query] = {}
         self.skipped = Skipped()
         self._settings: Mapping[str, str] = {}
@@ -287,9 +288,7 @@ class Queries:
             if isinstance(event, Environment):
                 self._settings = {key: value for key, value in event.settings.items() if "sql.streaming" in key}
             else:
-                query = self.by_id.get(event.id)
-                if query is None:
-                    query = self.by_id[event.id] = Query(event.id, over_time=OverTime() if self._over_time else None)
+                query = self.by_id.setdefault(event.id, Query(event.id, pictured=self._pictured))
                 if isinstance(event, Progress):
                     query.add(event, self._settings, self.skipped)
                 else:

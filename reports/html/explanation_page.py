@@ -5,25 +5,15 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import sha256
-from pathlib import Path
 
 from markupsafe import Markup
 
 from conformance.core.data import Json
-from conformance.core.output_file import OutputFile
 from conformance.query_progress.answer import rule
 from conformance.query_progress.causes import duration
 from conformance.query_progress.query_page import QueryPage
-from reports.html.dossier import asset, make_folder, page_kind
+from reports.html.dossier import asset
 from reports.html.pages import rendered
-
-PAGE = "explanation.html"
-
-
-def begin(folder: Path) -> OutputFile:
-    """Begin the page in a folder; raises as `make_folder` and `OutputFile`."""
-    make_folder(folder)
-    return OutputFile(folder / PAGE, page_kind("a page of `explain`"))
 
 
 def explanation_page(pages: Iterable[QueryPage], notes: Iterable[str] = ()) -> str:

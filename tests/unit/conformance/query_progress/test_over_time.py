@@ -15,7 +15,7 @@ MINUTE = 60_000
 
 
 def over_time(*progresses):
-    queries = Queries(over_time=True)
+    queries = Queries(pictured=True)
     queries.read(map(Progress.model_validate, progresses))
     (query,) = queries.by_id.values()
     return query.over_time
@@ -43,7 +43,7 @@ def test_a_point_has_what_the_progress_of_a_micro_batch_says():
 
 def test_progress_is_kept_over_time_only_for_a_page():
     (query,) = explain_progress([progress(0)]).queries
-    assert query.query.over_time is None
+    assert query.query.over_time.points == []
 
 
 @pytest.mark.parametrize("count", [1, 1_999, 2_000, 2_001, 8_000, 100_000])

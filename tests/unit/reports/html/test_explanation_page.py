@@ -133,7 +133,7 @@ def test_a_page_replaces_no_file_of_somebody_else_and_stays_without_an_answer(tm
 
 def test_text_of_strangers_is_text():
     hostile = "</script><img src=x onerror=alert(1)>\u202e"
-    read = Queries(over_time=True)
+    read = Queries(pictured=True)
     source = {"description": hostile, "numInputRows": 1}
     read.read([Progress.model_validate(progress(0, name=hostile, high=1) | {"sources": [source]})])
     page = explanation_page([QueryExplanation(query, ()).page for query in read.by_id.values()], [hostile])
