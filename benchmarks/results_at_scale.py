@@ -3,7 +3,8 @@
 The cells are the published ones, repeated under other names, so all but the first of each has no case in the suite. For each
 command a line with its seconds, those by the clock in brackets, and the most memory that one of its processes held. Seconds are
 those of the processors, which others on the machine hardly lengthen. With ``--before FOLDER``, another checkout of this
-repository runs each command too, by turns with this one, and each line has the ratios.
+repository runs each command too, by turns with this one, and each line has the ratios. With ``--growth 10000 100000`` each command
+runs on so many cells one after the other, and each line has the time of a cell and how it compares with that of the fewest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,33 +49,43 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=100_000)
     parser.add_argument("--before", type=Path, help="another checkout, to run by turns with this one")
     parser.add_argument("--only", action="append", help="report, gate, diff or combine")
+    parser.add_argument("--growth", type=int, nargs="+", help="the numbers of cells to compare")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        cells = write(folder / "all.jsonl", published()[0], options.cells)
-        write(folder / "again.jsonl", published()[0], options.cells, duration_ms=1)
+    fewest: dict[str, float] = {}
+    for size in options.growth or [options.cells]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            cells = write(folder / "all.jsonl", published()[0], size)
+            for command, arguments in _commands(folder, size, options.only):
+                after = cost(HERE, [*command.split(), *arguments], folder)
+                each = 1000 * after.seconds / cells
+                line = f"{command:<16} {cells:,} cells: {after}, {each:.3f} ms a cell"
+                if options.growth:
+                    line += f", {each / fewest.setdefault(command, each):.2f} of the fewest"
+                if options.before:
+                    before = cost(options.before.resolve(), [*command.split(), *arguments], folder)
+                    line += f"   before: {before}   {after.seconds / before.seconds:.2f} of the time"
+                    line += f", {after.most_bytes / before.most_bytes:.2f} of the memory"
+                    both = before.exit_code, after.exit_code
+                    line += "" if both[0] == both[1] else "; exit codes {}, {}".format(*both)
+                print(line, flush=True)
+
+
+def _commands(folder: Path, size: int, only: Sequence[str] | None) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield each command that was asked for with its arguments, once its files are there."""
+    source = published()[0]
+    if not only or "gate" in only:
+        yield "gate", ["all.jsonl", "--from", "3.5", "--to", "4.3"]
+    if not only or "diff" in only:
+        write(folder / "again.jsonl", source, size, duration_ms=1)
+        yield "maintain diff", ["all.jsonl", "again.jsonl"]
+    if not only or "combine" in only:
         halves = [folder / "half-1.jsonl", folder / "half-2.jsonl"]
         for number, half in enumerate(halves):
-            write(half, published()[0], options.cells, half=number)
-        print(f"{cells:,} cells, {(folder / 'all.jsonl').stat().st_size / _MB:.0f} MB", flush=True)
-        for command, arguments in {
-            "gate": ["all.jsonl", "--from", "3.5", "--to", "4.3"],
-            "maintain diff": ["all.jsonl", "again.jsonl"],
-            "maintain combine": [*(half.name for half in halves), "-o", "combined.jsonl"],
-            "report": ["all.jsonl", "-o", "site"],
-        }.items():
-            if options.only and command.split()[-1] not in options.only:
-                continue
-            after = cost(HERE, [*command.split(), *arguments], folder)
-            line = f"{command:<16} {after}"
-            if options.before:
-                before = cost(options.before.resolve(), [*command.split(), *arguments], folder)
-                line += f"   before: {before}   {after.seconds / before.seconds:.2f} of the time"
-                line += f", {after.most_bytes / before.most_bytes:.2f} of the memory"
-                line += (
-                    "" if before.exit_code == after.exit_code else f"; exit codes {before.exit_code}, {after.exit_code}"
-                )
-            print(line, flush=True)
+            write(half, source, size, half=number)
+        yield "maintain combine", [*(half.name for half in halves), "-o", "combined.jsonl"]
+    if not only or "report" in only:
+        yield "report", ["all.jsonl", "-o", "site"]
 
 
 def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
