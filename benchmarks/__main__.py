@@ -2,8 +2,8 @@
 
 ``figures.yaml`` lists the figures of each table: a command, and what it measured with the release, revision, day and machine. A command
 of the product with ``of`` runs by turns with that revision, and the least CPU time of each counts; of a program in this folder the end
-of its output counts. The page is written again after each figure. A figure that was measured before this release is marked. Fails if a command
-takes a tenth more of the earlier revision's CPU time than it did when it was last measured.
+of its output counts. The page is written again after each figure. A figure that was measured before this release is marked. Fails if a
+command takes a tenth more of the earlier revision's CPU time than when it was last measured.
 """
 
 from __future__ import annotations

@@ -104,6 +104,7 @@ def _run(checkout: Path, arguments: list[str]) -> Run:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environ = {**os.environ, "PYTHONPATH": str(checkout), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [sys.executable, "-m", "conformance.cli.main", "run", *arguments]
         progress = folder / "progress"
         samples: list[Sample] = []
