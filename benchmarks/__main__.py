@@ -58,7 +58,7 @@ def page() -> str:
     """Return the page with its tables as the figures make them."""
     text = PAGE.read_text(encoding="utf-8")
     for table in _tables():
-        rows = "\n".join(_rows(table["figures"]))
+        rows = "\n".join(figure_rows(table["figures"]))
         section = re.compile(rf"(^## {re.escape(table['heading'])}\n.*?)^\|.*?(?=\n\n|\n?\Z)", re.MULTILINE | re.DOTALL)
         text = section.sub(lambda found: found[1] + rows, text, count=1)  # noqa: B023
     return text
@@ -69,7 +69,7 @@ def _tables() -> list[Any]:
     return tables
 
 
-def _rows(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def figure_rows(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "| what | measured | when | command |"
     yield "|---|---|---|---|"
     for figure in figures:

@@ -1,5 +1,5 @@
 """Writes again what follows from the code: the JSON Schemas, and the messages that the tests of the case language expect. Also the
-numbers of the published results in the README and the docs, and what the search reads of the docs.
+numbers of the published results in the README and the docs, the figures of docs/performance.md, and what the search reads of the docs.
 
 ``python -m tools.regenerate`` writes the files and names those that changed; look at the difference before you commit it.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks import __main__ as figures
 from conformance.core.data import Json
 from conformance.language import InvalidCase, read_any
 from conformance.language.json_schema import rendered
@@ -38,6 +39,7 @@ def files() -> Iterator[tuple[Path, str]]:
             lines = (f"{problem.line}:{problem.column}: {problem.message}\n" for problem in invalid.problems)
             yield path.with_suffix(".txt"), "".join(lines)
     yield ROOT / "reports" / "html" / "documentation.yaml", documentation()
+    yield figures.PAGE, figures.page()
     yield from stated_numbers.files()
     yield stated_numbers.transcript()
 

@@ -147,7 +147,8 @@ def find_changes(matrix: Matrix, before: TargetRecord, after: TargetRecord) -> C
     same: dict[str, bool] = {}
     outside: dict[str, bool] = {}
     missing: list[MissingAnswer] = []
-    for case, one, other in zip(matrix.cases, matrix.answers(before), matrix.answers(after), strict=True):
+    both = matrix.answers[before.name], matrix.answers[after.name]
+    for case, one, other in zip(matrix.cases, *both, strict=True):
         if one is not None and other is not None:
             a, b = one[1], other[1]
             if a.case_digest != b.case_digest:

@@ -78,31 +78,20 @@ class Matrix:
     def cell(self, case: str, target: TargetRecord) -> Cell | None:
         return self.cells.get((case, target.name))
 
-    def answers(self, target: TargetRecord) -> Sequence[tuple[int, Cell] | None]:
-        """Return the cells of a target, in the order of the cases, each with a number; None for a cell without a behaviour.
+    @cached_property
+    def answers(self) -> Mapping[str, Sequence[tuple[int, Cell] | None]]:
+        """Maps each target to its cells in the order of the cases, each with a number; None for a cell without a behaviour.
 
         Cells with one number answered one text of a case with one digest and the same columns.
         """
-        if target.name not in self._answers:
-            cells = [self.cells.get((case, target.name)) for case in self.cases]
-            self._answers[target.name] = [
-                (
-                    self._numbers.setdefault((at, cell.case_digest, cell.behaviour, cell.columns), len(self._numbers)),
-                    cell,
-                )
-                if cell is not None and has_behaviour(cell)
-                else None
-                for at, cell in enumerate(cells)
-            ]
-        return self._answers[target.name]
+        numbers: dict[object, int] = {}
 
-    @cached_property
-    def _answers(self) -> dict[str, Sequence[tuple[int, Cell] | None]]:
-        return {}
+        def answer(case: str, cell: Cell | None) -> tuple[int, Cell] | None:
+            if cell is None or not has_behaviour(cell):
+                return None
+            return numbers.setdefault((case, cell.case_digest, cell.behaviour, cell.columns), len(numbers)), cell
 
-    @cached_property
-    def _numbers(self) -> dict[object, int]:
-        return {}
+        return {target.name: [answer(case, self.cell(case, target)) for case in self.cases] for target in self.targets}
 
     @cached_property
     def kinds(self) -> Mapping[str, int]:
@@ -111,7 +100,7 @@ class Matrix:
         return {target.name: numbers.setdefault(tuple(self._behaves(target)), len(numbers)) for target in self.targets}
 
     def _behaves(self, target: TargetRecord) -> Iterator[object]:
-        for case, answer in zip(self.cases, self.answers(target), strict=True):
+        for case, answer in zip(self.cases, self.answers[target.name], strict=True):
             if answer is None:
                 yield self.status(case, target.name)
             else:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks import __main__ as figures
 from tools.regenerate import documentation
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,10 @@ def test_what_runs_inside_an_engine_needs_nothing_but_pyspark():
 def test_the_search_of_the_report_reads_the_documentation_as_it_is():
     read = (ROOT / "reports" / "html" / "documentation.yaml").read_text(encoding="utf-8")
     assert read == documentation(), "run: python -m tools.regenerate"
+
+
+def test_the_figures_of_the_performance_page_are_those_that_were_measured():
+    assert figures.PAGE.read_text(encoding="utf-8") == figures.page(), "run: python -m tools.regenerate"
 
 
 def test_what_the_search_shows_of_a_page_is_a_sentence_of_it():

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from benchmarks.__main__ import figure_rows
 
 ROOT = Path(__file__).parents[2]
 OURS = ("conformance", "harness", "reports", "tools")
@@ -27,6 +30,18 @@ def test_an_import_in_the_text_of_a_program_is_found() -> None:
     tree = ast.parse('PROGRAM = """\nfrom harness.progress import no_such_name\n"""')
     assert [*_imports(tree)] == [("harness.progress", "no_such_name")]
     assert not _exists("harness.progress", "no_such_name")
+
+
+@pytest.mark.parametrize(
+    ("release", "marked"), [(version("watermark-conformance"), False), ("0.9.0", True), (None, True)], ids=str
+)
+def test_a_figure_from_before_this_release_is_marked(release: str | None, marked: bool) -> None:
+    figure: dict[str, object] = {"what": "a gate", "measured": "1 s", "command": "conformance gate"}
+    if release is not None:
+        figure["at"] = {"release": release, "revision": "2d12cd16", "date": "2026-11-29", "machine": "2 × a processor"}
+    *_, row = figure_rows([figure])
+    assert ("**before this release**" in row) == marked
+    assert ("2d12cd16, 2026-11-29, 2 × a processor" in row) == (release is not None)
 
 
 def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
