@@ -60,7 +60,15 @@ _JOINS = {
     "LeftSemi": "leftSemi",
 }
 _SIDES = ("l", "r")
-_ROW_BY_ROW = ("Project", "Filter", "SubqueryAlias", "View", "EventTimeWatermark")
+_ROW_BY_ROW = (
+    "Project",
+    "Filter",
+    "SubqueryAlias",
+    "View",
+    "EventTimeWatermark",
+    "WriteToMicroBatchDataSource",
+    "WriteToMicroBatchDataSourceV1",
+)
 """Operators that make at most one row of each."""
 _CONDITION = re.compile(r"full = (.*?) \], state info")
 

@@ -21,7 +21,7 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_
 from conformance.own_job.job_causes import _other_time, _slip
 from conformance.own_job.job_run import CellAnswer, own_function
 from conformance.own_job.named_job import JobQueries
-from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned
+from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned, fates_of
 from conformance.own_job.sample import silent
 from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
@@ -158,6 +158,19 @@ def test_without_a_row_no_engine_runs(monkeypatch):
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
     with pytest.raises(WrongUsage, match="no stream of it has rows"):
         explain_query(answer.query, [silent("a", "t TIMESTAMP")], answer.target, where, Silent(), batches=6)
+
+
+@pytest.mark.parametrize(("operator", "known"), [("Filter (n#1 > 2)", True), ("Generate explode(n#1)", False)])
+def test_a_query_without_state_has_fates_below_the_operator_that_writes(operator, known, monkeypatch):
+    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
+    write = "~WriteToMicroBatchDataSourceV1 ForeachBatchSink, 1-2, Append, 0"
+    leaf = "Relation [t#2,text#3,ms#4L,who#5,n#1L] json"
+    plan = (
+        f"== Analyzed Logical Plan ==\nt: timestamp\n{write}\n+- ~{operator}\n   +- {leaf}\n\n== Physical Plan ==\nx\n"
+    )
+    job = answer.job
+    fates = fates_of(job.case, answer.target.version, job.seen, JobPlan(plan), {}, {})
+    assert ("makes other rows" in fates.unknown) != known
 
 
 def test_every_job_is_recorded():
