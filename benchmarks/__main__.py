@@ -72,7 +72,7 @@ def _tables() -> list[Any]:
 def figure_rows(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "| what | measured | when | command |"
     yield "|---|---|---|---|"
-    for figure in figures:
+    for figure in (figure for figure in figures if figure["measured"]):
         at = figure.get("at")
         when = f"{at['revision']}, {at['date']}, {at['machine']}" if at else ""
         if not at or at["release"] != version("watermark-conformance"):
