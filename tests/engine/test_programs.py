@@ -497,7 +497,7 @@ def test_options_of_a_source_act_in_a_trial_of_their_own(tmp_path: Path) -> None
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["change"]) == (1, None), done.stderr
     assert verdict["options_of_files"]["change"] is not None
-    assert "latestFirst=true, maxFilesPerTrigger=1 of orders" in verdict["summary"]
+    assert "maxFilesPerTrigger=1, latestFirst=true of orders: " in verdict["summary"]
     (left,) = [what for what in verdict["notTried"] if "maxFileAge" in what]
     assert left.startswith("maxFileAge=1d of the source orders (json) is not tried")
 
@@ -520,3 +520,80 @@ def test_the_folder_of_a_pipeline_gets_the_verdicts_of_its_files(tmp_path: Path)
     alone = json.loads(_check(tmp_path, "flows/flows.py", *SAMPLES, "-o", "alone").stdout)
     assert [Path(query["case"]).name for query in whole["queries"]] == ["flows.flows.yaml", "paid-paid.yaml"]
     assert _verdict(whole["queries"][0]) == _verdict(alone)
+
+
+THROWS = """
+from pyspark.sql import SparkSession
+
+tried = []
+
+
+def write(frame, number):
+    if number == 1 and number not in tried:
+        tried.append(number)
+        raise RuntimeError("the database is away")
+    frame.count()
+
+
+orders = SparkSession.builder.getOrCreate().readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT")
+orders = orders.json("s3a://in/orders/")
+orders.groupBy("who").count().writeStream.outputMode("update").foreachBatch(write).start()
+"""
+
+
+@full_run_only
+def test_a_sink_that_throws_once_ends_the_trial_which_does_not_try_the_micro_batch_again(tmp_path: Path) -> None:
+    for name, text in {"throws.py": THROWS, "orders.csv": ORDERS}.items():
+        (tmp_path / name).write_text(text)
+    done = _check(tmp_path, "throws.py", "--run-sinks", "--sample", "orders=orders.csv")
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["answer"]) == (2, "fails"), done.stderr
+    assert "RuntimeError('the database is away') at throws.py:10, in the sink" in verdict["summary"]
+
+
+MERGES = """
+import os
+import sys
+
+from pyspark.sql import SparkSession, functions as F
+
+into = sys.argv[1]
+
+
+def merge(frame, number):
+    session = frame.sparkSession
+    path = "{}/{}".format(into, session.version)
+    if not os.path.exists(path):
+        frame.limit(0).write.format("delta").save(path)
+    frame.createOrReplaceTempView("changes")
+    merged = "MERGE INTO delta.`{}` t USING changes c ON t.who = c.who".format(path)
+    session.sql(merged + " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
+    log = frame.write.format("delta").mode("append").option("txnVersion", number).option("txnAppId", "sums")
+    log.save(path + "-log")
+
+
+orders = SparkSession.builder.getOrCreate().readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT")
+sums = orders.json("s3a://in/orders/").groupBy("who").agg(F.sum("amount").alias("total"))
+sums.writeStream.outputMode("update").foreachBatch(merge).start()
+"""
+
+
+@full_run_only
+def test_a_sink_that_merges_into_a_table_of_delta_runs_on_both_versions(tmp_path: Path) -> None:
+    for name, text in {"merges.py": MERGES, "orders.csv": ORDERS}.items():
+        (tmp_path / name).write_text(text)
+    packages = {"3.5": "io.delta:delta-spark_2.12:3.3.3", "4.0": "io.delta:delta-spark_4.0_2.13:4.4.0"}
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    given = [option for line, package in packages.items() for option in ("--package", f"{line}={package}")]
+    given += [option for key, value in settings.items() for option in ("--conf", f"{key}={value}")]
+    quick = ["--batches", "2", "--no-repeat-rows", "--json", "--run-sinks", "--sample", "orders=orders.csv"]
+    job = ["check", "merges.py", "--from", "3.5.9", "--to", "4.0.5", *quick, *given, "--", str(tmp_path / "into")]
+    done = conformance(tmp_path, *job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in (tmp_path / "into").iterdir()} == {"3.5.9", "3.5.9-log", "4.0.5", "4.0.5-log"}
+    (left,) = [what for what in json.loads(done.stdout)["notTried"] if "the function of foreachBatch" in what]
+    assert left.endswith("are compared, not what it wrote, nor how often")
