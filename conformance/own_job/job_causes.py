@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
+from conformance.language.printing import inline
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
 from conformance.own_job.row_fates import Fates, RowFate
@@ -63,7 +65,7 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
         return (cause,)
     never = tuple(_never_removed(job))
     waits = None if never else _waits(job)
-    return tuple(cause for cause in (_short_delay(job), *never, waits) if cause is not None)
+    return tuple(cause for cause in (_short_delay(job), _again(job), *never, waits) if cause is not None)
 
 
 def _slip(text: str) -> tuple[str, str] | None:
@@ -175,6 +177,30 @@ def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
     delay = shortest_above(size + by)
     text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
     return text if fates.late_with(text) == 0 else None
+
+
+def _again(job: Explained) -> Cause | None:
+    """Rows that come out although a row with their keys did: the state of dropDuplicatesWithinWatermark had forgotten it."""
+    node, names = job.plan.first, [column.name for column in job.seen.columns]
+    keys = [without_numbers(key) for key in keys_of(node)] if node is not None else []
+    if node is None or node.name != "DeduplicateWithinWatermark" or not {*keys} <= {*names}:
+        return None
+    times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
+    before: dict[str, dict[str, Json]] = {}
+    again: list[str] = []
+    for batch in job.seen.batches:
+        for row in batch.rows:
+            values = dict(zip(names, row, strict=True))
+            key = ", ".join(f"{key} {inline(values[key])}" for key in keys)
+            if key in before:
+                at = f": {before[key][times[0]]}, then {values[times[0]]}" if times else ""
+                again.append(f"{key}{at}")
+            before[key] = values
+    if not again:
+        return None
+    out = counted(sum(len(batch.rows) for batch in job.seen.batches), "row")
+    evidence = f"{len(again)} of {out} out have the keys of an earlier one, such as {again[0]}"
+    return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
 
 
 def _never_removed(job: Explained) -> Iterator[Cause]:

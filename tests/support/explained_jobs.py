@@ -102,6 +102,13 @@ def unique_names(spark, a):
 
 def unique(spark, a):
     return a.withWatermark("t", "60 minutes").dropDuplicates(["who", "t"])
+
+
+def within(delay):
+    return lambda spark, a: a.withWatermark("t", delay).dropDuplicatesWithinWatermark(["who"])
+
+
+within_ten_minutes, within_a_day = within("10 minutes"), within("1 day")
 """
 _A = parse_schema("t TIMESTAMP, text STRING, ms BIGINT, who STRING, n BIGINT")
 _B = parse_schema("t2 TIMESTAMP, who2 STRING")
@@ -196,6 +203,10 @@ JOBS: Mapping[str, FaultyJob] = {
     "unique-names": FaultyJob(
         "unique_names", _ORDERED, ("deduplication-without-event-time",), {"out": 3, "duplicate": 21}
     ),
+    "within-ten-minutes": FaultyJob(
+        "within_ten_minutes", _ORDERED, ("duplicates-after-the-delay",), {"out": 9, "duplicate": 15}
+    ),
+    "sound-within-a-day": FaultyJob("within_a_day", _ORDERED, fates={"out": 3, "duplicate": 21}),
     "once": FaultyJob("sound", _ORDERED, ("last-windows-left-by-once",), {"out": 16, "in state": 8}, trigger="once"),
     "available-now": FaultyJob(
         "sound", _ORDERED, ("last-windows-left",), {"out": 20, "in state": 4}, trigger="availableNow"
