@@ -141,10 +141,12 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
     if not shared:
         return case
-    # What the case says of versions comes first, what it says of any two last.
+    # A refused checkpoint shows nothing else; then what the case says of versions comes first, what it says of any two last.
     of_versions = [entry for entry in case.upgrades if entry.from_ is not None or entry.to is not None]
     of_any = [entry for entry in case.upgrades if entry not in of_versions]
-    return case.model_copy(update={"upgrades": (*of_versions, *shared, *of_any)})
+    refused = [entry for entry in shared if entry.error is not None]
+    others = [entry for entry in shared if entry.error is None]
+    return case.model_copy(update={"upgrades": (*refused, *of_versions, *others, *of_any)})
 
 
 def digest(content: Json) -> str:

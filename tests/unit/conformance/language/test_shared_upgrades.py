@@ -60,12 +60,18 @@ def because(found: discovery.Suite, id: str, to: SparkVersion = AFTER) -> str | 
     return entry.because if entry else None
 
 
-def test_an_entry_holds_of_its_cases_after_what_they_say_themselves(tmp_path: Path) -> None:
-    found = suite(tmp_path)
-    found.raise_for_problems()
-    assert because(found, "f/a") == because(found, "f/b.two") == "of all"
-    assert because(found, "f/a", SparkVersion(3, 1, 3)) == "of this case"
-    assert because(found, "f/b.one") is None
+OTHER_ROWS = OTHERWISE.replace("  writtenBy: classic\n  resumedBy: connect\n", "")
+WHERE_3_1 = SparkVersion(3, 1, 3)
+
+
+def test_an_entry_holds_of_its_cases_after_what_they_say_themselves_unless_it_refuses(tmp_path: Path) -> None:
+    for shared, first in ((SHARED, "of all"), (OTHER_ROWS, "of this case"), (OTHER_ROWS + SHARED, "of all")):
+        found = suite(tmp_path, shared)
+        found.raise_for_problems()
+        assert because(found, "f/a", WHERE_3_1) == first
+        assert because(found, "f/a") == ("of all" if SHARED in shared else "of the order")
+        assert because(found, "f/b.two") == ("of all" if SHARED in shared else None)
+        assert because(found, "f/b.one") is None
 
 
 def test_digests_do_not_change(tmp_path: Path) -> None:
