@@ -34,6 +34,14 @@ def test_check_calls_no_other_query_the_same(what: str, tmp_path: Path) -> None:
 
 
 @full_run_only
+def test_what_is_killed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAMPAIGN_SECONDS", "120")  # a busy machine takes its time
+    tries = campaign("platform", "10", tmp_path)
+    assert len(tries) == 10
+    assert [one for one in tries if one.fell] == []
+
+
+@full_run_only
 @pytest.mark.parametrize(("what", "tries"), [("calls", "12"), ("bytes", "60"), ("two", "12"), ("engines", "8")])
 def test_a_disturbed_run_ends_with_its_answer_or_one_message(what: str, tries: str, tmp_path: Path) -> None:
     if shutil.which("cc") is None:
