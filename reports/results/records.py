@@ -271,8 +271,9 @@ class Cell(_Record):
         return self.origin or self.target, self.target
 
     def evidence(self) -> tuple[str, ...]:
-        """Return its findings and notes, line by line."""
-        return *described(self.findings), *(f"note: {note}" for note in self.notes)
+        """Return its findings and notes, line by line: the log of an engine is a note of many lines."""
+        notes = (f"note: {note}".replace("\n", "\n  ") for note in self.notes)
+        return *described(self.findings), *(line for note in notes for line in note.split("\n"))
 
     @property
     def file(self) -> str:

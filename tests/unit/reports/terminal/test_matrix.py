@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -132,6 +133,16 @@ def test_it_is_drawn(tmp_path: Path) -> None:
         "\n"
         "3 cases × 2 versions: 2 conform, 1 unsupported, 1 not applicable; 1 violates,\n"
         "  1 broken\n"
+    )
+
+
+def test_the_log_of_an_engine_keeps_its_lines(tmp_path: Path) -> None:
+    of = results(tmp_path, {("late/b", NEW): "broken"})
+    note = "the engine's process ended with signal SIGKILL\nThe last lines of its log:\nWARN NativeCodeLoader"
+    told = [cell.model_copy(update={"notes": (note,)}) if cell.status == "broken" else cell for cell in of.cells]
+    shown = drawn(replace(of, cells=tuple(told)), width=100)
+    assert (
+        "  note: the engine's process ended with signal SIGKILL\n    The last lines of its log:\n    WARN Nat" in shown
     )
 
 
