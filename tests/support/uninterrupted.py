@@ -21,12 +21,13 @@ Emitted: TypeAlias = Mapping[int, Counter[str]]
 def uninterrupted(case: Case) -> Case | None:
     """The same case with rows that arrived in an interruption, and without the interruption.
 
-    None where it has none, where one changes the query, or where both logs lose their entry, which begins the query anew: then there
-    is no run without it.
+    None where it has none, where one changes the query or makes a source again, or where both logs lose their entry, which begins the
+    query anew: then there is no run without it.
     """
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     lost = {restart.damage.get("gone") for restart in restarts}
-    if not restarts or any(restart.change != RestartChange() for restart in restarts) or lost >= {"commit", "offsets"}:
+    other = any(restart.change != RestartChange() or restart.recreated for restart in restarts)
+    if not restarts or other or lost >= {"commit", "offsets"}:
         return None
     kept = (_without_interruption(step) for step in case.steps)
     steps = tuple(step.model_copy(update={"number": number}) for number, step in enumerate(filter(None, kept), 1))

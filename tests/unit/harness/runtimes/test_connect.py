@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from conformance.core.case import TABLE_FORMATS
 from conformance.core.errors import WrongUsage, end_waits
 from harness.engine.engine import NOTHING_ELSE
 from harness.errors import HarnessError
@@ -64,7 +65,9 @@ def test_what_cannot_be_had_through_connect_is_little(tmp_path):
         assert "in the JVM" in lacking["recovery/state-may-be-divided-into-other-partitions.3"]
         assert "clock" in lacking["no-data-batches/processing-time-trigger-skips-missed-times"]
         assert ("late-drops/limit-drops-no-late-rows" in lacking) == (line == "3.5")
-        assert len(lacking) < 0.17 * len(cases)
+        # Topics and tables are filled through the engine's JVM.
+        of_files = {case.id for case in cases if case.source not in ("kafka", *TABLE_FORMATS)}
+        assert len(of_files & lacking.keys()) < 0.15 * len(of_files)
 
 
 def test_connect_is_not_available_before_3_5(tmp_path):
