@@ -305,10 +305,8 @@ def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.Cap
         assert [char for char in text if char in "\x1b\x07\u202e\x9b\r"] == [], command
         assert [line for line in text.splitlines() if line.lstrip().startswith("::") or "##[" in line] == [], command
     # Rich itself drops the bell and the carriage return.
-    assert (
-        r"note: \x1b]0;owned\u202e::error::a\n::error::b\n\n\n## heading\n#\#[error]c\x9b"
-        in outcome("maintain combine h", capsys)[1]
-    )
+    told = outcome("maintain combine h", capsys)[1].splitlines()
+    assert {r"  note: \x1b]0;owned\u202e::error::a", r"\    ::error::b", r"    #\#[error]c\x9b"} <= {*told}
     # No blank line ends the block of HTML that holds the notes, so nothing in it is a heading.
     summary = outcome("case export summary h", capsys)[1]
     for block in re.findall(r"<details>.*?</details>", summary, re.DOTALL):
