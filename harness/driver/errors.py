@@ -15,6 +15,10 @@ _MOST_CAUSES = 20
 _THROWABLES = ("java_exception", "java_throwable", "_origin")
 """Where py4j, ``keep_origins`` and pyspark keep the Java throwable of an exception."""
 _LONGEST_MESSAGE = 100_000
+WORKER_GONE = "Python worker exited unexpectedly"
+"""What Spark says of a Python worker that ended, whoever ended it. Source: ``PythonRunner``."""
+_TO_WORKERS = "org.apache.spark.api.python."
+"""The package of what starts Python workers and talks to them."""
 _NO_DIRECTORY = "Mkdirs failed to create"
 """Hadoop's message when it cannot make a directory, whatever the reason."""
 
@@ -94,8 +98,8 @@ def grpc_details(error: BaseException) -> str:
 
 
 def root_cause(error: BaseException) -> Any:
-    """The innermost Java throwable behind an exception of py4j's; None if there is none."""
-    throwable = getattr(error, "java_exception", None)
+    """The innermost Java throwable behind an exception of py4j's or pyspark's; None if there is none."""
+    throwable = _throwable(error)
     while throwable is not None and throwable.getCause() is not None:
         throwable = throwable.getCause()
     return throwable
@@ -169,7 +173,19 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
     if "Python worker failed to connect back" in message:
         overloaded = "no time or memory to start a Python worker for the case in {}".format(directory)
         return DriverFailure(overloaded, FailureReason.MACHINE_OVERLOADED)
+    if WORKER_GONE in message or _reached_no_worker(error):  # an author's code that ends its worker is known before
+        ended = "the system ended a Python worker of the case in {}, such as for lack of memory".format(directory)
+        return DriverFailure(ended, FailureReason.MACHINE_OVERLOADED)
     return None
+
+
+def _reached_no_worker(error: BaseException) -> bool:
+    """Whether Spark could not read from a Python worker or write to it, which it reports as a plain ``IOException``."""
+    cause = root_cause(error)
+    kind = cause.getClass() if cause is not None else None
+    while kind is not None and kind.getSimpleName() != "IOException":
+        kind = kind.getSuperclass()
+    return kind is not None and any(at.getClassName().startswith(_TO_WORKERS) for at in cause.getStackTrace())
 
 
 def _walk(error: BaseException | None, classes: list[str], texts: list[str]) -> None:

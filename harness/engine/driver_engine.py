@@ -28,7 +28,6 @@ from harness.engine.engine import (
     ExecutorsLost,
     KillMissed,
     TooBusy,
-    WorkerLost,
 )
 from harness.engine.protocol import (
     ANSWERS,
@@ -392,7 +391,6 @@ class DriverEngine:
                 case Done(columns=columns, memory=memory, executors_lost=lost):
                     self.memory = memory
                     _check_executors(lost, request)
-                    _check_worker(steps, request)
                     if steps and steps[-1].error is not None:
                         steps[-1] = _with_interrupted_batch(steps[-1], emitted)
                     return Observation.of(request.case, columns, tuple(steps))
@@ -414,16 +412,6 @@ class DriverEngine:
 def _check_executors(lost: int, request: CaseRequest) -> None:
     if lost:
         raise ExecutorsLost(f"the cluster lost {lost} of its executors while {request.case} ran")
-
-
-_WORKER_GONE = "Python worker exited unexpectedly"
-"""What Spark says of it. Source: ``PythonRunner``."""
-
-
-def _check_worker(steps: list[StepSeen], request: CaseRequest) -> None:
-    error = steps[-1].error if steps else None
-    if error is not None and error.own_code is None and _WORKER_GONE in error.message:
-        raise WorkerLost(f"a Python worker of Spark ended while {request.case} ran, such as for lack of memory")
 
 
 def _with_interrupted_batch(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:

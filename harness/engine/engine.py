@@ -105,7 +105,6 @@ class Engine(Protocol):
         Raises:
             KillMissed: the engine went past the point where it was to be killed.
             ExecutorsLost: the cluster lost executors while the case ran.
-            WorkerLost: a Python worker of Spark ended while the case ran.
             TooBusy: the machine was overloaded.
             EngineFailed: there is no observation; after any but a ``DriverFailed`` the engine must be replaced.
         """
@@ -192,10 +191,6 @@ class ExecutorsLost(DriverFailed):
     (https://spark.apache.org/docs/latest/rdd-programming-guide.html#accumulators). The executor that takes over checks the schema of the
     state again, against the plan of the micro-batch at hand: 3.2.2 to 3.5 may then reject their own state (SPARK-57003).
     """
-
-
-class WorkerLost(DriverFailed):
-    """A Python worker of Spark ended while it ran no code of an author: the system ended it, such as for lack of memory."""
 
 
 class TooBusy(DriverFailed):

@@ -27,7 +27,6 @@ from harness.engine.engine import (
     KillMissed,
     Runtime,
     TooBusy,
-    WorkerLost,
 )
 from harness.engine.request import Segment, broker_for, join_segments, request_for, segments_of
 from harness.errors import HarnessError
@@ -232,7 +231,7 @@ STARTS = 3
 
 ATTEMPTS = 5
 """How often a cell is tried before it fails: until rows meant for one micro-batch came in one, an engine was killed where it should
-be, and the cluster lost no executor and Spark no worker."""
+be, and the cluster lost no executor."""
 
 
 TaskKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
@@ -430,7 +429,7 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
                 if unused:
                     slot.replace()
                 return run()
-            except (MisalignedBatches, KillMissed, ExecutorsLost, WorkerLost):
+            except (MisalignedBatches, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
             except EngineFailed as error:

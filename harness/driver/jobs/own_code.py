@@ -19,7 +19,7 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from ..errors import DriverFailure, FailureReason
+from ..errors import WORKER_GONE, DriverFailure, FailureReason
 from ..origin import of_the_standard_library
 from ..session import NO_STARTS
 from . import jvm_methods, main_program
@@ -35,7 +35,6 @@ IN_THE_SINK = "in the sink"
 _OF_SPARK = re.compile(r"[/\\](pyspark|py4j|grpc)[/\\]")
 _FRAME = re.compile(r'^(\s*)File "([^"\n]+)", line (\d+), in (\S+)')
 _NO_CLASS = re.compile(r"(ClassNotFoundException|NoClassDefFoundError): ")
-_WORKER_GONE = "Python worker exited unexpectedly"
 _LONGEST = 2_000
 """Characters of a message that are kept."""
 _LONGEST_OUTPUT = 10_000
@@ -84,7 +83,7 @@ def mistake_in_text(message: str, folders: List[str]) -> Optional[AuthorMistake]
         mistake = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
         if mistake is not None:
             return mistake
-    if _WORKER_GONE in message:
+    if WORKER_GONE in message:
         return AuthorMistake("SystemExit, or ended its Python worker in another way", None, IN_A_UDF)
     return None
 

@@ -199,8 +199,8 @@ def killed(request, step, number, query, arrived, on_progress):
     time.sleep(3600)
 
 
-def refuse(request, on_progress, message="written by another"):
-    error = {"stage": "run", "classes": ["STATE_NOT_COMPATIBLE"], "message": message}
+def refuse(request, on_progress):
+    error = {"stage": "run", "classes": ["STATE_NOT_COMPATIBLE"], "message": "written by another"}
     seen = {"number": request["first"], "batches": [], "watermark": 0, "plan": None, "error": error, "wall_ms": 1}
     on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
     on_progress(json.dumps({"kind": "done", "case": request["case"], "columns": []}))
@@ -261,10 +261,6 @@ def main(mode):
             on_progress(json.dumps(busy))
         elif mode == "loses-an-executor-at-first":
             run(json.loads(line), "right" if number else "loses-executors", on_progress)
-        elif mode in ("loses-workers", "loses-a-worker-at-first") and not (number and mode.endswith("first")):
-            refuse(json.loads(line), on_progress, "SparkException: Python worker exited unexpectedly (crashed)")
-        elif mode == "loses-a-worker-at-first":
-            run(json.loads(line), "right", on_progress)
         elif mode == "right-every-other-time":
             run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", on_progress)
         else:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from harness.driver import errors
-from harness.driver.errors import EngineLost, grpc_details, reason_of, unwritable
+from harness.driver.errors import EngineLost, FailureReason, grpc_details, machine_failure, reason_of, unwritable
 
 
 class Py4JJavaError(Exception):
@@ -114,6 +115,40 @@ def converted(error):
         raise error
     except RpcError:
         raise RuntimeError("status = UNAUTHENTICATED, details = ...") from None
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("Python worker exited unexpectedly (crashed)", FailureReason.MACHINE_OVERLOADED),
+        ("Python worker failed to connect back.", FailureReason.MACHINE_OVERLOADED),
+        ("ExecutorLostFailure (executor 1 exited)", FailureReason.EXECUTORS_LOST),
+        ("java.io.IOException: No space left on device", FailureReason.DISK_FULL),
+        ("Mkdirs failed to create file:/x", FailureReason.FILES_UNWRITABLE),
+        ("None.get", None),
+    ],
+)
+def test_what_the_machine_did_is_no_error_of_a_query(message, reason):
+    error = Py4JJavaError(throwable("SparkException", "Job aborted", throwable("SparkException", message)))
+    failed = machine_failure(error, "cases/a")
+    assert (failed and failed.reason) == reason
+    assert failed is None or "cases/a" in str(failed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "reason"),
+    [
+        ("IOException", "org.apache.spark.api.python.BasePythonRunner$ReaderInputStream", "machine-overloaded"),
+        ("IOException", "org.apache.spark.sql.execution.streaming.state.StateStore", None),
+        ("PythonException", "org.apache.spark.api.python.BasePythonRunner$ReaderIterator", None),
+    ],
+)
+def test_a_worker_that_is_gone_is_the_machines_where_spark_only_says_that_it_could_not_write(kind, at, reason):
+    cause = throwable(kind, "Broken pipe")
+    frames = [SimpleNamespace(getClassName=partial(str, name)) for name in ("sun.nio.ch.IOUtil", at)]
+    cause.getStackTrace = lambda: frames
+    failed = machine_failure(Py4JJavaError(throwable("SparkException", "Job aborted", cause)), "cases/a")
+    assert (failed and failed.reason.value) == reason
 
 
 def test_the_reason_of_a_server_is_grpcs_own():

@@ -33,10 +33,9 @@ def test_when_an_engine_dies_only_the_case_that_caused_it_is_broken(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "names", "side_by_side"),
-    [("loses-an-executor-at-first", "ab", 1), ("loses-a-worker-at-first", "ab", 1), ("is-busy-at-first", "abc", 3)],
+    ("mode", "names", "side_by_side"), [("loses-an-executor-at-first", "ab", 1), ("is-busy-at-first", "abc", 3)]
 )
-def test_a_case_runs_again_after_its_cluster_lost_an_executor_or_spark_a_worker_or_its_machine_was_overloaded(
+def test_a_case_runs_again_after_its_cluster_lost_an_executor_or_its_machine_was_overloaded(
     tmp_path, mode, names, side_by_side
 ):
     verdicts, runtime = run(tmp_path, mode, names, side_by_side=side_by_side)
@@ -44,12 +43,8 @@ def test_a_case_runs_again_after_its_cluster_lost_an_executor_or_spark_a_worker_
     assert runtime.started == 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "why"),
-    [("loses-executors", "the cluster lost 1 of its executors"), ("loses-workers", "a Python worker of Spark ended")],
-)
-def test_a_case_is_broken_if_its_cluster_always_loses_executors_or_spark_its_workers(tmp_path, mode, why):
-    verdicts, runtime = run(tmp_path, mode, "a", side_by_side=1)
+def test_a_case_is_broken_if_its_cluster_always_loses_executors(tmp_path):
+    verdicts, runtime = run(tmp_path, "loses-executors", "a", side_by_side=1)
     assert verdicts["a"].status == "broken"
-    assert f"{why} while late-drops/a ran" in verdicts["a"].describe()
+    assert "the cluster lost 1 of its executors while late-drops/a ran" in verdicts["a"].describe()
     assert runtime.started == 1
