@@ -120,9 +120,10 @@ def resumed_at(
     first = next((place for place in divergences(restarted, seen) if place.what in ("rows", "steps", "error")), None)
     if first is None:
         return CheckpointVerdict("resumed", batch=last)
-    # Of a query that fails where it was, any end is as good.
-    outcome = "resumed" if fails_anyway else "other rows"
-    return CheckpointVerdict(outcome, difference=str(first), batch=first.batch, moved=only_moved(restarted, seen) or "")
+    if fails_anyway:  # of a query that fails where it was, any end is as good
+        return CheckpointVerdict("resumed", difference=str(first), batch=first.batch)
+    moved = only_moved(restarted, seen) or ""
+    return CheckpointVerdict("other rows", difference=str(first), batch=first.batch, moved=moved)
 
 
 def _failed(error: ErrorSeen, last: int | None) -> Outcome:

@@ -157,6 +157,15 @@ def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
     assert "STATE_STORE_GONE" in better.difference
 
 
+def test_rows_that_only_moved_are_said_of_other_rows_not_of_a_query_that_fails_anyway():
+    row = window("12:00", "12:10", 1)
+    late = after_a_step(step(2, observations.batch(1), observations.batch(2, row)))
+    assert resumed_at(2, late, resumed()).moved == "1 row later, within the same step"
+    assert resumed_at(2, resumed(), FAILED_LATER).moved == ""
+    earlier = after_a_step(step(2, observations.batch(1), observations.batch(2, row)), step(3, error=ERROR))
+    assert (resumed_at(2, resumed(), earlier).outcome, resumed_at(2, resumed(), earlier).moved) == ("resumed", "")
+
+
 @pytest.mark.parametrize(
     ("seen", "whole", "outcome"),
     [
