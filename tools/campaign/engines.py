@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -36,6 +36,9 @@ INTERRUPTED = 130
 """The exit code after any signal that asks a command to end."""
 GROUPS = {Path("/sys/fs/cgroup/memory"): "memory.limit_in_bytes", Path("/sys/fs/cgroup"): "memory.max"}
 """Where the kernel's groups of processes with a limit of memory are, and the file with the limit: of version 1, or 2."""
+CHECK = (
+    f"check job.py --from {BEFORE} --to {AFTER} --sample a=a.jsonl --accept-lost --no-repeat-rows --batches 2".split()
+)
 KINDS = "SIGKILL SIGKILL SIGTERM SIGINT memory group group disk call clock jar jar two"
 
 
@@ -55,8 +58,8 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         victim = _flipped(folder, environ, draw) if kind == "jar" else kind
         (folder / "job.py").write_text(jobs.Program((("window", "none"),)).text, encoding="utf-8")
         (folder / "a.jsonl").write_text(jobs.sample(draw), encoding="utf-8")
-        process = _started(folder, environ, "out")
-        twin = _started(folder, environ, "twin") if kind == "two" else process
+        process = started(CHECK, folder, environ)
+        twin = started(CHECK, folder, environ, "twin") if kind == "two" else process
         time.sleep(draw.uniform(0.5, 45))
         if kind not in ("call", "clock", "jar"):
             victim = _disturb(twin.pid, kind, draw, stack)
@@ -67,12 +70,7 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
             process.kill()
             code = 124
         said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
-        until = time.monotonic() + SECONDS_TO_END
-        while (alive := processes_of(folder)) and time.monotonic() < until:
-            time.sleep(0.5)
-        for each in alive:
-            with suppress(psutil.Error):
-                each.kill()
+        alive = still_alive(folder)
         killed = victim == "the program" and kind in ("SIGKILL", "two")  # the next run cleans up
         left = [] if killed else [path.name for path in tmp.iterdir()]
     allowed = {0, 3, *((2,) if kind in ("memory", "call") else ()), *((1, 2) if kind == "jar" else ())}
@@ -88,9 +86,9 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
     yield Try(number, "check", f"{kind}, {victim}", fell)
 
 
-def _started(folder: Path, environ: dict[str, str], name: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "conformance.cli.main", "check", "job.py", "--from", BEFORE, "--to", AFTER]
-    command += ["--sample", "a=a.jsonl", "--accept-lost", "--no-repeat-rows", "--batches", "2"]
+def started(words: Sequence[str], folder: Path, environ: dict[str, str], name: str = "out") -> subprocess.Popen[bytes]:
+    """Start a command line in a folder, with files for what it prints."""
+    command = [sys.executable, "-m", "conformance.cli.main", *words]
     with (folder / name).open("wb") as out, (folder / f"{name}.err").open("wb") as err:
         return subprocess.Popen(command, cwd=folder, env=environ, stdout=out, stderr=err)
 
@@ -156,7 +154,18 @@ def _disturb(program: int, kind: str, draw: random.Random, stack: ExitStack) -> 
     return name
 
 
-def processes_of(folder: Path) -> list[psutil.Process]:
+def still_alive(folder: Path) -> list[psutil.Process]:
+    """Kill the processes that know a folder and do not end by themselves, and return them."""
+    until = time.monotonic() + SECONDS_TO_END
+    while (alive := _processes_of(folder)) and time.monotonic() < until:
+        time.sleep(0.5)
+    for each in alive:
+        with suppress(psutil.Error):
+            each.kill()
+    return alive
+
+
+def _processes_of(folder: Path) -> list[psutil.Process]:
     """The processes that know a folder."""
     found = []
     for process in psutil.process_iter():

@@ -10,7 +10,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,7 +28,7 @@ from reports.results.status import DOES_NOT_CONFORM
 from tests.engine.own_job import COUNTED, COUNTING
 from tests.engine.served import Served
 from tests.engine.standalone import Standalone
-from tools.campaign.engines import processes_of
+from tools.campaign.engines import started, still_alive
 from tools.campaign.results import AFTER, BEFORE
 from tools.campaign.tries import Answer, Try, drawn
 
@@ -68,7 +67,11 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         folder = Path(place)
         options, kill = _disturbed(victim, command, folder, draw, stack)
         words = [*COMMANDS[command], *(() if command == "check" else map(str, CASES)), *options]
-        process = _started(folder, words)
+        environ = {**os.environ, "TMPDIR": str(folder / "tmp"), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
+        (folder / "tmp").mkdir()
+        (folder / "j.py").write_text(COUNTING, encoding="utf-8")
+        (folder / "a.csv").write_text(COUNTED, encoding="utf-8")
+        process = started(words, folder, environ)
         after = draw.uniform(0.5, 40)
         with suppress(subprocess.TimeoutExpired):
             process.wait(after)
@@ -82,10 +85,10 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
             code = 124
         seconds = time.monotonic() - begun
         said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
+        alive = still_alive(folder / "tmp")
         left = [path.name for path in (folder / "tmp").iterdir()]
-        alive = processes_of(folder / "tmp")
-        fell = said.last if said.code and not killed else ""
-        fell = _fell(victim, said, seconds, _kept(folder / "results.jsonl", command)) if killed else fell
+        failed = said.last if said.code else ""
+        fell = _fell(victim, said, seconds, _kept(folder / "results.jsonl", command)) if killed else failed
         if left or alive:
             fell = f"{fell or said.last}; left {left}, {[one.name() for one in alive]}"
     yield Try(number, command, f"{victim} after {after:.0f} s{'' if killed else ', too late'}", fell)
@@ -115,16 +118,6 @@ def _kept(file: Path, command: str) -> bool:
     return all(cell.status not in DOES_NOT_CONFORM for cell in cells)
 
 
-def _started(folder: Path, words: list[str]) -> subprocess.Popen[bytes]:
-    (folder / "tmp").mkdir()
-    (folder / "j.py").write_text(COUNTING, encoding="utf-8")
-    (folder / "a.csv").write_text(COUNTED, encoding="utf-8")
-    environ = {**os.environ, "TMPDIR": str(folder / "tmp"), "CONFORMANCE_ANSWERS": str(folder / "answers.sqlite")}
-    with (folder / "out").open("wb") as out, (folder / "out.err").open("wb") as err:
-        command = [sys.executable, "-m", "conformance.cli.main", *words]
-        return subprocess.Popen(command, cwd=folder, env=environ, stdout=out, stderr=err)
-
-
 def _disturbed(
     victim: str, command: str, folder: Path, draw: random.Random, stack: ExitStack
 ) -> tuple[list[str], Callable[[int], bool | None]]:
@@ -144,18 +137,11 @@ def _disturbed(
             def kill(_: int) -> None:
                 if victim == "master":
                     cluster.kill_master()
-                else:
-                    for worker in range(1 if victim == "one worker" else 2):
-                        cluster.kill(worker)
+                for worker in {"one worker": [0], "workers": [0, 1]}.get(victim, []):
+                    cluster.kill(worker)
 
-            options = [
-                "--master",
-                cluster.master,
-                "--storage",
-                str(folder),
-                *(["--master-side", "to"] if command == "check" else []),
-            ]
-            return options, kill
+            side = ["--master-side", "to"] if command == "check" else []
+            return ["--master", cluster.master, "--storage", str(folder), *side], kill
     source = ["--source", "kafka"] if victim == "broker" else []
     return source, lambda pid: _killed_child(pid, victim, draw)
 
