@@ -304,9 +304,9 @@ def _handoffs(run: JobRun, whole: CellAnswer) -> tuple[Handoffs, ...]:
         (setting,) = answer.task.workaround.items()
         verdict = run.verdict(answer)
         if verdict.outcome == "other rows":
-            # What the later version emits of itself, from the start, is no fault of the workaround.
-            anew = run.verdict(answer, whole)
-            verdict = replace(anew, reason=AS_FROM_THE_START) if anew.outcome == "resumed" else verdict
+            # The workaround is not to blame for rows that the later version emits without a checkpoint, too.
+            without = run.verdict(answer, whole)
+            verdict = replace(without, reason=AS_FROM_THE_START) if without.outcome == "resumed" else verdict
         if verdict.reason != NO_ROWS_AFTER and (cut := answer.task.cut) is not None:
             verdicts.setdefault(setting, {})[cut] = verdict
 
