@@ -21,6 +21,7 @@ from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
+from conformance.language.streams import KAFKA
 from conformance.own_job import job_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
@@ -30,7 +31,6 @@ from conformance.own_job.sample import Sample
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
 from conformance.runner.resources import EngineUse
-from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob, Published

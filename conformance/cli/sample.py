@@ -18,10 +18,10 @@ from conformance.core.output_file import FileKind, write_file
 from conformance.core.spark_types import parse_schema
 from conformance.core.wording import counted
 from conformance.language.source import unknown
+from conformance.language.streams import KAFKA
 from conformance.own_job import program as programs
 from conformance.own_job.recorded_sample import Mask
 from conformance.own_job.sample_template import template
-from conformance.variants.catalogue import KAFKA
 
 
 @grouped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -64,7 +64,14 @@ class Frozen(BaseModel):
     )
 
 
-class FileSource(Frozen):
+class _Source(Frozen):
+    def options(self, but: Collection[str] = ()) -> dict[str, str]:
+        """Return what a stream says of its source, as options of Spark's reader, which have the names of the keys; ``but``: not these."""
+        given = self.model_dump(by_alias=True, exclude_none=True, exclude=set(but))
+        return {key: str(value).lower() for key, value in given.items()}
+
+
+class FileSource(_Source):
     """How a stream of files chooses what a micro-batch reads, where it is not one arrival; None for Spark's default."""
 
     max_files_per_trigger: int | None = None
@@ -74,7 +81,7 @@ class FileSource(Frozen):
     clean_source: Literal["off", "delete", "archive"] | None = None
 
 
-class KafkaSource(Frozen):
+class KafkaSource(_Source):
     """How a stream is read from a topic of Kafka."""
 
     partitions: int = Field(1, ge=1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
@@ -99,7 +99,11 @@ class NamedJob:
         Raises WrongUsage: there is no such job, or its samples do not fit; LacksSamples for a function without; and as `open_runtime`.
         """
         if self.kind == "a pipeline":
-            return self._of_files(target, where, files, stack, asking, silent=silent, later=later)
+
+            def of_file(file: NamedJob, use: EngineUse) -> JobQueries:
+                return file.queries(target, use, files, stack, asking, silent=silent, later=later)
+
+            return self._of_files(where, files, of_file)
         if self.kind == "a program":
             program, where = self.program(where)
             kept = where.kept or stack.enter_context(where.keeping_engines())
@@ -121,9 +125,9 @@ class NamedJob:
         return JobQueries(tried, replace(where, kept=kept), notes)
 
     def _of_files(
-        self, target: Target, where: EngineUse, files: SampleReader, *others: Any, **named: Any
+        self, where: EngineUse, files: SampleReader, of_file: Callable[[NamedJob, EngineUse], JobQueries]
     ) -> JobQueries:
-        """Find the queries of each file of a pipeline; see `queries`."""
+        """Find the queries of each file of a pipeline, with ``of_file``; see `queries`."""
         paths, conf = read_folder(self.text)
         folders = (*(where.runtime.own_code or OwnCode(())).folders, *(path.parent for path in paths))
         runtime = replace(where.runtime, own_code=OwnCode.at(folders), conf={**conf, **where.runtime.conf})
@@ -131,7 +135,7 @@ class NamedJob:
         for path in paths:
             job = replace(self, text=str(path), kind=kind_of(str(path)), part=True)
             try:
-                found = job.queries(target, whole.where, files, *others, **named)
+                found = of_file(job, whole.where)
             except NoFlow:
                 found = JobQueries((), whole.where, (f"{path}: no stream fills a table there, so it is not tried",))
             whole = JobQueries((*whole.queries, *found.queries), found.where, (*whole.notes, *found.notes))

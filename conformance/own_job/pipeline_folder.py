@@ -13,9 +13,9 @@ SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
 
 
 def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
-    """The files of Python and SQL of a pipeline, which its folder or its specification names, as Spark's runner finds them; its settings.
+    """Return the files of a pipeline as Spark's runner finds them, and its settings; ``text``: its folder, or its specification.
 
-    Raises WrongUsage: there is no specification, or the runner does not take it.
+    Raises WrongUsage: there is no specification, or Spark's runner would refuse it.
     """
     spec = next((path for name in SPECS if (path := Path(text) / name).is_file()), Path(text))
     if not spec.is_file():
@@ -25,12 +25,16 @@ def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
     if node is None or report.problems:
         raise WrongUsage("\n".join(map(str, report.problems)))
     read: Json = node.plain()
+    patterns, conf = list[str](), dict[str, str]()
     try:
         patterns = [library["glob"]["include"] for library in read["libraries"]]
-        conf = {key: value for key, value in read.get("configuration", {}).items() if isinstance(value + key, str)}
-    except (TypeError, KeyError, AttributeError):
+        conf = dict(read.get("configuration", {}))
+        is_taken = all(isinstance(text, str) for text in (*patterns, *conf, *conf.values()))
+    except (TypeError, KeyError, ValueError, AttributeError):
+        is_taken = False
+    if not is_taken:
         how = "libraries: [{glob: {include: transformations/**}}], and settings of configuration in quotes"
-        raise WrongUsage(f"{spec} is no pipeline that Spark's runner takes: write {how}") from None
+        raise WrongUsage(f"{spec} is no pipeline that Spark's runner takes: write {how}")
     for pattern in patterns:
         found = [*spec.parent.glob(pattern + "/*" if pattern.endswith("/**") else pattern)]
         found = sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)

@@ -16,6 +16,7 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
+from conformance.language.streams import KAFKA
 from conformance.own_job import source_options
 from conformance.own_job.job_run import OwnQuery, of_flow
 from conformance.own_job.jvm_method import check_class
@@ -24,7 +25,6 @@ from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook
 from conformance.own_job.sample import Sample, UnusableSample
 from conformance.own_job.sample import silent as silent_sample
 from conformance.own_job.sql_file import NoFlow
-from conformance.variants.catalogue import KAFKA
 from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds, EngineSilent
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.errors import HarnessError

@@ -12,7 +12,7 @@ from typing import Protocol
 from conformance.core.case import Case, SourceOption
 from conformance.core.data import Json
 from conformance.core.temporary_folder import temporary_folder
-from conformance.language.streams import FILES
+from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.conclusion import Conclusion, conclude, not_tried
 from conformance.own_job.job_run import (
@@ -38,7 +38,6 @@ from conformance.own_job.statements import statements, stress_statement
 from conformance.own_job.verdict import JobVerdict, Stress, combined_exit_code, judge_job
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
-from conformance.variants.catalogue import KAFKA
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.results.checkpoint_status import combined

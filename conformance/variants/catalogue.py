@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from conformance.core.case import (
     TABLE_FORMATS,
@@ -34,6 +34,7 @@ from conformance.core.values import canonical, show
 from conformance.core.versions import StateStore, VersionRange, releases
 from conformance.language.catalogue import DESCRIPTIONS
 from conformance.language.source import unknown
+from conformance.language.streams import KAFKA
 
 
 def versions_of(variant: str) -> VersionRange:
@@ -340,7 +341,6 @@ def _watermark(ms: int | None) -> int | None:
 
 _STORE = "spark.sql.streaming.stateStore"
 
-KAFKA: Final = "kafka"
 ELSEWHERE: tuple[str, ...] = (KAFKA, *TABLE_FORMATS)
 """The variants that need what Spark does not ship: a broker and its connector, or the package of a table format."""
 

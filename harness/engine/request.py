@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,9 +15,7 @@ from conformance.core.case import (
     Arrival,
     Backlog,
     Case,
-    FileSource,
     Idle,
-    KafkaSource,
     Partitioned,
     Restart,
     Start,
@@ -207,7 +205,7 @@ def _stream(name: str, case: Case) -> StreamRequest:
     of_topic = None
     if topic := case.topics.get(name):
         # https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html
-        options = _options(topic, but={"partitions", "timestamp", "starting_offsets"})
+        options = topic.options(but={"partitions", "timestamp", "starting_offsets"})
         # The driver, which names the topic, makes Spark's notation of a list of offsets.
         start = topic.starting_offsets
         options["startingOffsets"] = start if isinstance(start, str) else json.dumps(start)
@@ -217,17 +215,11 @@ def _stream(name: str, case: Case) -> StreamRequest:
     return StreamRequest(
         ddl=case.streams[name].ddl,
         files=files,
-        options=_options(case.files[name]) if name in case.files else None,
+        options=case.files[name].options() if name in case.files else None,
         topic=of_topic,
         in_memory=name in case.in_memory,
         table=case.tables.get(name),
     )
-
-
-def _options(source: FileSource | KafkaSource, but: Collection[str] = ()) -> dict[str, str]:
-    """What a stream says of its source, as options of Spark's, which have the names of the keys."""
-    given = source.model_dump(by_alias=True, exclude_none=True, exclude=set(but))
-    return {key: str(value).lower() for key, value in given.items()}
 
 
 def _step(step: Step, case: Case) -> StepRequest:

@@ -51,8 +51,8 @@ def pyspark(case: Case) -> str:
             source = [f'spark.readStream.format("{case.tables[name]}").load({text_of(name + "/")})']
         else:
             named = f".name({text_of(names[name])})" if name in names else ""
-            chosen = case.files[name].model_dump(by_alias=True, exclude_none=True) if name in case.files else {}
-            options = [f".option({text_of(key)}, {text_of(str(value).lower())})" for key, value in chosen.items()]
+            chosen = case.files[name].options() if name in case.files else {}
+            options = [f".option({text_of(key)}, {text_of(value)})" for key, value in chosen.items()]
             source = [
                 f"spark.readStream{named}.schema({text_of(schema.ddl)})",
                 *options,
