@@ -32,7 +32,6 @@ ELSEWHERE = (
 )
 ELSEWHERE += (
     "conformance run",
-    "conformance report -o released",
     "conformance maintain specification -o specification",
 )
 """Pages and commands that are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases; of

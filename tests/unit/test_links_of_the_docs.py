@@ -39,8 +39,8 @@ def test_a_link_that_leads_nowhere_would_be_seen() -> None:
 
 
 def test_the_report_is_shown_and_the_command_that_draws_it_is_there() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert ("docs/report.png", "") in links(readme)
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    assert ("report.png", "") in links(page)
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     module, picture = re.search(r"`python -m (tests\.browser\.\w+) (\S+)`", contributing).groups()  # type: ignore[union-attr]
     assert (ROOT / f"{module.replace('.', '/')}.py").is_file()

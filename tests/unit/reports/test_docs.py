@@ -145,7 +145,7 @@ def test_the_first_command_of_the_readme(monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small report stands in for that of all published results, which tests/engine/test_docs.py makes with the README's command."""
+    """A small report stands in for that of all published results, which tests/browser opens."""
     monkeypatch.setattr("reports.results.published.published", lambda: (SAMPLE / "results.jsonl",))
     shutil.copy(SAMPLE / "results.jsonl", tmp_path)
     shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
