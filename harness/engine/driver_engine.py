@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
@@ -131,6 +132,13 @@ _FRAME = re.compile(r"\s+(?:at .*\(|\.\.\. \d+ more)")
 _LOG_LINES = 15
 """How many lines of the driver's log an error shows."""
 _CLOSING_SECONDS = 10.0
+_VMSTAT = Path("/proc/vmstat")
+
+
+def _killed_for_memory() -> int:
+    """How many processes Linux has killed for lack of memory, of the machine or of a group with a limit; 0 where it does not say."""
+    counts = re.search(r"^oom_kill (\d+)$", _VMSTAT.read_text(), re.MULTILINE) if _VMSTAT.exists() else None
+    return int(counts[1]) if counts else 0
 
 
 class DriverConnection:
@@ -160,6 +168,7 @@ class DriverConnection:
         self.transport = transport
         self._master = master
         self._redact = redact
+        self._killed_before = _killed_for_memory()
         self._log: deque[str] = deque(maxlen=_LOG_LINES)
         self._dispatcher = Dispatcher(answers)
         self._writing = threading.Lock()
@@ -200,8 +209,7 @@ class DriverConnection:
             raise EngineSilent(silent, log=self.log_tail()) from None
         match delivered:
             case None:
-                ending = self.transport.ending()
-                raise EngineDied(f"the engine's process ended with {ending} at {doing}", log=self.log_tail())
+                raise EngineDied(f"the engine's process ended with {self._ending()} at {doing}", log=self.log_tail())
             case str(malformed):
                 raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {malformed}")
             case Failed() as failed:
@@ -243,14 +251,22 @@ class DriverConnection:
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
         if doing == "startup":
-            return EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
+            return EngineNotStarted(failed.reason, failed.message, self._ending(), log=self.log_tail())
         if failed.reason is FailureReason.NO_EXECUTORS:
             return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
+            doing += self._for_memory()
             return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
         if failed.reason in (FailureReason.MACHINE_OVERLOADED, FailureReason.EXECUTORS_LOST):
             return TooBusy(f"the driver failed at {doing}: {failed.message}")
         return DriverFailed(f"the driver failed at {doing}: {failed.message}")
+
+    def _ending(self) -> str:
+        return self.transport.ending() + self._for_memory()
+
+    def _for_memory(self) -> str:
+        killed = _killed_for_memory() > self._killed_before
+        return " (the kernel has meanwhile killed a process of this machine for lack of memory)" if killed else ""
 
     def _send(self, request: Message) -> None:
         try:
@@ -258,8 +274,8 @@ class DriverConnection:
                 self.transport.write(request.model_dump_json(by_alias=True, exclude_none=True))
         except TransportClosed as error:
             self._join()
-            ending = self.transport.ending()
-            raise EngineDied(f"the engine's process had already ended with {ending}", log=self.log_tail()) from error
+            what = f"the engine's process had already ended with {self._ending()}"
+            raise EngineDied(what, log=self.log_tail()) from error
 
     def _join(self) -> None:
         for thread in self._readers:

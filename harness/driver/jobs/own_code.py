@@ -291,9 +291,8 @@ class AuthorCode:
     def check_starts(self) -> None:
         """Raise ``DriverFailure`` if a query that the code was about to start was refused, whether or not it says so itself."""
         if self.calls.refused:
-            where = ", ".join(dict.fromkeys(self.calls.refused))
             what = "your code is about to start a query at {}, where no query can be held: it is not compared. {}".format(
-                where,
+                ", ".join(self.calls.refused),
                 "Nothing was started. Start it in the main thread of a program, or in a thread that ends with it, by PySpark itself",
             )
             raise DriverFailure(what, FailureReason.NOT_PERMITTED)

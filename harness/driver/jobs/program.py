@@ -6,6 +6,7 @@ module says, and for everybody else what they always do. What the program reads 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import os
@@ -24,7 +25,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 from ..session import MANAGER
 from . import flows, glue, notebook
 from .query_starts import CLASSIC, CONNECT, QueryStarted, guard_pyspark
-from .threads import CodeRun, belonging_to, of_thread
+from .threads import CodeRun, belonging_to, of_thread, refuse
 
 KAFKA = "kafka"
 KAFKA_COLUMNS = {
@@ -173,6 +174,9 @@ class ProgramRun:
         self._views: Dict[str, Callable[[], Any]] = {}
         self._frames: Dict[str, Any] = {}
         self._waits = 0
+        self._process = os.getpid()
+        self.at_exit: List[Callable[[], Any]] = []
+        """What the program's own functions do when its process ends, which it does not."""
 
     def waited(self, timeout: Any) -> Optional[bool]:
         self._waits += 1
@@ -222,9 +226,8 @@ class ProgramRun:
         mode, given = (arguments.pop(key, None) or noted.get(key) for key in ("outputMode", "format"))
         if len(self.started) + len(self._of_threads) == _MOST_QUERIES:
             raise WithoutEnd
-        if self._ended:
-            if of_thread.code is not None:
-                of_thread.code.refuse()
+        if self._ended or os.getpid() != self._process:
+            refuse()
             raise QueryStarted("start")
         said = {**noted.get("options", {}), **arguments}
         started = Started(
@@ -512,6 +515,14 @@ def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None
     """Stops nothing, and listens to nothing: no listener, no signal."""
 
 
+def _at_exit(run: ProgramRun, original: Any, function: Any, *arguments: Any, **named: Any) -> Any:
+    """Keep a function of the program's own; one of a library, which stays imported, serves later programs too."""
+    if getattr(function, "__module__", None) != "__main__":
+        return original(function, *arguments, **named)
+    run.at_exit.append(functools.partial(function, *arguments, **named))
+    return function
+
+
 def _await_any(run: ProgramRun, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
     return run.waited(timeout)
 
@@ -547,6 +558,7 @@ def _change_pyspark() -> None:
     _change(getattr(sys.modules.get("pyspark.sql.conf"), "RuntimeConfig", None), "set", _set_conf)
     # Only the main thread of a process may set what a signal does, and this is none.
     _change(signal, "signal", _nothing)
+    _change(atexit, "register", _at_exit)
     context = getattr(import_module("pyspark"), "SparkContext", None)
     _change(context, "stop", _nothing)
     _change(context, "__init__", _context)
@@ -585,6 +597,9 @@ def run(
                 if ended.code not in (None, 0):
                     raise
             code.settle()
+            while program_run.at_exit:
+                with suppress(Exception):  # as at the end of a process
+                    program_run.at_exit.pop()()
             program_run.end()
     return program_run
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Set
 
 from ..session import MANAGER, NO_STARTS
-from .threads import of_thread
+from .threads import refuse
 
 _STARTS = ("start", "toTable")
 """The methods of a ``DataStreamWriter`` that start a query; ``toTable`` since 3.1."""
@@ -151,9 +151,8 @@ def record_refusals(protocol: Any) -> None:
         try:
             return answer(*arguments, **named)
         except Exception as error:
-            code = of_thread.code
-            if code is not None and NO_STARTS in str(error):
-                code.refuse()
+            if NO_STARTS in str(error):
+                refuse()
             raise
 
     protocol.get_return_value = noting
@@ -176,8 +175,7 @@ def _checked(name: str, start: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(start)
     def checked(self: Any, *arguments: Any, **options: Any) -> Any:
         if not allowed.includes(self):
-            if of_thread.code is not None:
-                of_thread.code.refuse()
+            refuse()
             raise QueryStarted(name)
         return start(self, *arguments, **options)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import sys
 import threading
 import time
+import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -19,13 +21,22 @@ class CodeRun:
     """What the code of a case does beside its thread. ``place``: names the author's line that calls."""
 
     def __init__(self, place: Callable[[], Optional[str]]) -> None:
-        self.refused: List[str] = []
-        """The lines that were about to start a query, and were refused."""
+        self._refused = mmap.mmap(-1, 1 << 16)
+        """The lines of `refused`, in memory that this process shares with those that its code forks."""
         self.place = place
         self.threads: List[threading.Thread] = []
+        _known.add(self)
+
+    @property
+    def refused(self) -> List[str]:
+        """The lines that were about to start a query, and were refused."""
+        return self._refused[:].rstrip(b"\0").decode().splitlines()
 
     def refuse(self) -> None:
-        self.refused.append(self.place() or "a line that is not known")
+        line = (self.place() or "a line that is not known").encode() + b"\n"
+        if line not in self._refused[:]:
+            at = self._refused.find(b"\0")
+            self._refused[at : at + len(line)] = line
 
     def settle(self) -> None:
         """Wait for its threads, as a process does at its end, but not for those that wait themselves, such as idle workers of a pool."""
@@ -65,6 +76,14 @@ class _OfThread(threading.local):
 
 
 of_thread = _OfThread()
+_known: weakref.WeakSet[CodeRun] = weakref.WeakSet()
+
+
+def refuse() -> None:
+    """Note that a query was about to start in this thread. One that ``threading`` has not started may be of any code."""
+    for code in (of_thread.code,) if "code" in vars(of_thread) else tuple(_known):
+        if code is not None:
+            code.refuse()
 
 
 @contextmanager

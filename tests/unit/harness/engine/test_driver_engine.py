@@ -187,6 +187,21 @@ def test_an_engine_that_loses_its_jvm_is_ended(start):
     assert engine.ended
 
 
+@pytest.mark.parametrize("mode", ["dies", "loses-its-jvm"])
+def test_an_engine_that_ends_when_the_kernel_killed_for_memory_says_so(start, mode, tmp_path, monkeypatch):
+    counts = tmp_path / "vmstat"
+    monkeypatch.setattr("harness.engine.driver_engine._VMSTAT", counts)
+    for killed, said in ((1, False), (2, True)):
+        counts.write_text("nr_free_pages 5\noom_kill 1\n")
+        engine = start(mode)
+        counts.write_text(f"nr_free_pages 6\noom_kill {killed}\n")
+        with pytest.raises(EngineDied) as caught:
+            observe(engine)
+        assert (
+            "the kernel has meanwhile killed a process of this machine for lack of memory" in str(caught.value)
+        ) is said
+
+
 def test_an_overloaded_machine_leaves_the_engine_alive(start):
     engine = start("is-busy-at-first")
     for _ in range(2):

@@ -417,28 +417,48 @@ def test_queries_of_its_threads_follow_those_of_its_main_thread_by_line_and_name
     ]
 
 
-def test_a_query_that_starts_once_the_program_has_ended_is_refused_and_that_is_kept(tmp_path, session):
+UNHEARD = {
+    "a thread that goes on": "threading.Thread(target=lambda: (time.sleep(1.5), start())).start()",
+    "a thread that threading does not know": "_thread.start_new_thread(start, ()); time.sleep(0.5)",
+    "a fork": "if os.fork() == 0:\n    start()\n    os._exit(0)\nos.wait()",
+    "multiprocessing": "each = multiprocessing.get_context('fork').Process(target=start); each.start(); each.join()",
+}
+
+
+@pytest.mark.parametrize("how", UNHEARD.values(), ids=UNHEARD)
+def test_a_query_that_starts_where_it_is_not_held_is_refused_and_that_is_kept(tmp_path, session, how):
     code = AuthorCode([str(tmp_path)])
-    called = program(
-        tmp_path,
-        """
-        import threading, time
+    start = """
+        import _thread, multiprocessing, os, threading, time
         def start():
-            time.sleep(1.5)
             try:
                 spark.readStream.table("a").writeStream.start()
             except Exception:
                 pass
-        threading.Thread(target=start).start()
-        """,
-    )
+    """
+    called = program(tmp_path, textwrap.dedent(start) + how)
     assert code.program(called, session, lambda source: Frame(session, source.name)).started == []
-    code.check_starts()
     deadline = time.monotonic() + 60
     while not code.calls.refused and time.monotonic() < deadline:
         time.sleep(0.05)
-    with pytest.raises(DriverFailure, match=r"about to start a query at acme_job\.py:8, .*it is not compared"):
+    with pytest.raises(DriverFailure, match=r"about to start a query at acme_job\.py:\d+, .*it is not compared"):
         code.check_starts()
+
+
+def test_what_it_leaves_for_the_end_of_its_process_is_done_at_its_end(tmp_path, session):
+    run = ran(
+        tmp_path,
+        session,
+        """
+        import atexit
+        @atexit.register
+        def start(name="b"):
+            spark.readStream.table(name).writeStream.start()
+        atexit.register(start, "a")
+        atexit.register(lambda: 1 / 0)
+        """,
+    )
+    assert [query.frame.of for query in run.started] == ["a", "b"]
 
 
 def test_what_a_function_starts_in_a_thread_is_refused_and_that_is_kept(tmp_path, session):
