@@ -501,7 +501,8 @@ class OwnQuery:
 def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
     """What is not tried of a flow of a declarative pipeline; ``batch``: the tables of the pipeline that no stream fills."""
     what = f"the flow {name} ran as a query in append mode with availableNow, as Spark's runner of pipelines starts it"
-    tried = Statement("unsupported", "–", f"{what}: the runner, its tables and expectations are not tried")
+    left = "the runner, its tables and expectations are not tried, but those that drop rows do, as a filter does"
+    tried = Statement("unsupported", "–", f"{what}: {left}")
     others = Statement("unsupported", "–", f"not tried, since no stream fills it: {batch}")
     return (tried, others) if batch else (tried,)
 

@@ -17,7 +17,7 @@ from conformance.own_job.pipeline_folder import SPECS, read_folder
 from conformance.own_job.program import FUNCTIONS, NamedProgram, SampleReader, is_program
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import Sample
-from conformance.own_job.sql_file import NoFlow, SqlFile, is_sql_file
+from conformance.own_job.sql_file import NoFlow, SqlFile, defines_pipeline, is_sql_file
 from conformance.runner.resources import EngineUse
 from harness.progress import ProgressCallback
 from harness.runtimes.own_code import OwnCode
@@ -30,7 +30,7 @@ QueryWithSamples: TypeAlias = tuple[OwnQuery, tuple[Sample, ...]]
 def kind_of(text: str) -> JobKind:
     if Path(text).name in SPECS or Path(text).is_dir():
         return "a pipeline"
-    if is_program(text):
+    if is_program(text) and not (is_sql_file(text) and defines_pipeline(text)):
         return "a program"
     return "a file of SQL" if is_sql_file(text) else "a function"
 

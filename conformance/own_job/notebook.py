@@ -19,7 +19,7 @@ _COMMENT = {".py": "#", ".sql": "--"}
 _LANGUAGES = {".py": "python", ".sql": "sql"}
 _FIRST_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:#|--) Databricks notebook source\s*$")
 _MAGIC = re.compile(r"\s*%{1,2}(?P<name>[\w-]+)[ \t]*(?P<rest>.*)")
-_IN_PYTHON = re.compile(r"(?P<indent>\s*)(?P<magic>!|%{1,2}[\w-]+|\?)|\s*[\w.]+\?+\s*$")
+_IN_PYTHON = re.compile(r"(?P<indent>\s*)(?P<magic>!(?:\s*pip3?\b)?|%{1,2}[\w-]+|\?)|\s*[\w.]+\?+\s*$")
 _TIME = re.compile(r"(\s*)%time\s+(\S.*)")
 _PYTHON = ("python", "python3", "py", "pyspark", "ipython", "time", "timeit", "capture")
 _SQL = ("sql", "sparksql")
@@ -31,6 +31,7 @@ _OTHER = {"scala": "Scala", "spark": "Scala", "r": "R", "sparkr": "R", "csharp":
 _CELL_OF = (*_PYTHON, *_SQL, *_TEXT, *_SKIPPED, *_OTHER, "run")
 _REMEDY = {
     "pip": "give its packages with --requirements FILE",
+    "!pip": "give its packages with --requirements FILE",
     "conda": "give its packages with --requirements FILE",
     "additional_python_modules": "give them with --requirements FILE",
     "extra_jars": "give them with --jar FILE",

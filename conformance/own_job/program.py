@@ -282,7 +282,7 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
         output_mode=seen.output_mode,
         trigger=seen.trigger,
         only=seen.reads,
-        statements=tuple(_not_tried(program, seen, read)),
+        statements=(*_not_tried(program, seen, read), *_passed_over(program, started)),
         # The trigger once reads all that is there, whatever limits say.
         options=tuple(source_options.acting(read)) if seen.trigger != "once" else (),
     )
@@ -302,6 +302,13 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
         if program.sinks:
             what = "ran in every run of the trial: the rows of the partitions it read are compared, not what it wrote, nor how often"
         yield Statement("unsupported", "–", f"the function of {seen.sink}{at} {what}")
+
+
+def _passed_over(program: NamedProgram, seen: ProgramSeen) -> Iterator[Statement]:
+    if seen.passed_over:
+        where = "the rest of its cell is" if program.notebook is not None else "what follows is"
+        what = f"{', '.join(dict.fromkeys(seen.passed_over))} reads what a query has not written in a trial"
+        yield Statement("unsupported", "–", f"{what}: {where} not tried")
 
 
 def as_records(sample: Sample) -> Sample:

@@ -14,7 +14,7 @@ from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.own_job.job_run import OwnQuery, of_flow
 from conformance.own_job.sample import Sample
-from conformance.query.syntax import NotReadable, SqlStatement, query_of_flow, statements, tables_read
+from conformance.query.syntax import NotReadable, SqlStatement, conditions_of, query_of_flow, statements, tables_read
 
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?(?:TEMP|TEMPORARY) VIEW (?:IF NOT EXISTS )?(\w+) AS\b", re.I)
 _OF_A_PIPELINE = re.compile(
@@ -28,6 +28,14 @@ _MOST_BYTES = 1_000_000
 
 def is_sql_file(text: str) -> bool:
     return text.endswith(".sql")
+
+
+def defines_pipeline(path: str) -> bool:
+    """Whether a file of SQL can be read and defines tables or flows of a declarative pipeline."""
+    try:
+        return any(map(_of_a_pipeline, statements(Path(path).read_text(encoding="utf-8-sig"))))
+    except (OSError, ValueError):
+        return False
 
 
 class NoFlow(WrongUsage):
@@ -84,17 +92,23 @@ class SqlFile:
     @classmethod
     def _flows(cls, path: str, parts: Iterable[SqlStatement], output_mode: str) -> tuple[SqlFile, ...]:
         before, flows, batch = list[SqlStatement](), dict[str, tuple[SqlStatement, ...]](), list[str]()
+        kept = dict[str, tuple[str, ...]]()
         for statement in parts:
             part, query, words = _of_a_pipeline(statement), query_of_flow(statement.text), _upper(statement)
             kind, what, name = (part[key] or "" for key in ("kind", "what", "name")) if part else ("", "", "")
             kind = kind.upper()
             if part is None and (_view(statement) or words[0] == "SET"):
                 before.append(statement)
-            elif not name or (kind == "FLOW" and "INSERT" not in words):
+                continue
+            if not name or (kind == "FLOW" and "INSERT" not in words):
                 raise WrongUsage(
                     f"{path}:{statement.line}: {_shown(statement)} in a declarative pipeline is not tried: leave it out"
                 )
-            elif query is not None and what.upper() == "VIEW" and kind in ("LIVE", "STREAMING"):
+            target = statement.words[words.index("INTO") + 1] if "INTO" in words[:9] else name
+            kept[name] = (*kept.get(target, ()), *conditions_of(statement.text))
+            if query is not None and kept[name]:
+                query = f"SELECT * FROM ({query}\n) WHERE {' AND '.join(kept[name])}"
+            if query is not None and what.upper() == "VIEW" and kind in ("LIVE", "STREAMING"):
                 before.append(_rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}"))
             elif query is not None and kind in ("STREAMING", "FLOW") and "ONCE" not in words[:9]:
                 flows[name] = (*before, _rewritten(statement, query))

@@ -7,7 +7,7 @@ sqlglot reads ``GROUP BY window(…)`` as the WINDOW clause unless the name is q
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import NamedTuple
@@ -22,6 +22,9 @@ _WATERMARK = re.compile(
     re.I | re.S,
 )
 _CALL = re.compile(r"(\w+)`?\s*\(")
+_READS_A_STREAM = ("READ_FILES", "CLOUD_FILES", "READ_KAFKA", "READ_KINESIS")
+"""Functions of Databricks whose rows are those of a stream."""
+_TOPIC = ("subscribe", "streamname")
 _NAME, _CLAUSE = "spark_name", "spark_watermark"
 _SAMPLE = 2_000_000_000
 """The rows of the sample that stands for the first WATERMARK clause of a statement; no other sample has so many."""
@@ -66,12 +69,10 @@ def statements(script: str) -> tuple[SqlStatement, ...]:
 def query_of_flow(text: str) -> str | None:
     """Return the query of a statement that defines a table or flow of a declarative pipeline; None if it has none.
 
-    ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out.
+    ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out. A function of Databricks that
+    reads files or a topic is a table, of the name of its folder or topic.
     """
-    tokens = sqlglot.tokenize(text, read="spark")
-    # Quoted names and string literals are not keywords.
-    quoted = (sqlglot.TokenType.STRING, sqlglot.TokenType.IDENTIFIER)
-    words = ["" if token.token_type in quoted else token.text.upper() for token in tokens]
+    tokens, words = _tokens(text)
     depth, begin = 0, None
     for at, word in enumerate(words):
         if depth == 0 and (word == "SELECT" or (word == "WITH" and words[at - 1] == "AS")):
@@ -80,18 +81,23 @@ def query_of_flow(text: str) -> str | None:
         depth += {"(": 1, ")": -1}.get(word, 0)
     if begin is None:
         return None
-    left_out = set[int]()
+    left_out, tables = set[int](), dict[int, str]()
     for at in range(begin, len(tokens) - 1):
         if words[at] == "LIVE" and words[at + 1] == ".":
             left_out |= {at, at + 1}
         if words[at] == "STREAM" and words[at - 1] in ("FROM", "JOIN", ","):
             if words[at + 1] == "(":
-                left_out |= {at, at + 1, words.index(")", at)}
+                left_out |= {at, at + 1, _closing(words, at + 1)}
             elif tokens[at + 1].token_type in (sqlglot.TokenType.VAR, sqlglot.TokenType.IDENTIFIER):
                 left_out.add(at)
+        if words[at] in _READS_A_STREAM and words[at + 1] == "(":
+            end = _closing(words, at + 1)
+            left_out |= {*range(at, end + 1)}
+            tables[at] = _table_of_call(tokens[at:end])
     query = ""
     for at, token in enumerate(tokens[begin:], begin):
         after = tokens[at + 1].start if at + 1 < len(tokens) else len(text)
+        query += f"{tables[at]} " if at in tables else ""
         if at not in left_out:
             query += text[token.start : after]
         elif words[at] == ")":
@@ -112,6 +118,41 @@ def tables_read(text: str) -> frozenset[str] | None:
         return None
     own = {common.alias.lower() for common in query.find_all(exp.CTE)}
     return frozenset(table.name for table in tables if table.name and not table.db and table.name.lower() not in own)
+
+
+def conditions_of(text: str) -> tuple[str, ...]:
+    """Return the conditions, in brackets, of a table's expectations that drop rows: ``EXPECT (b > 0) ON VIOLATION DROP ROW``."""
+    tokens, words = _tokens(text)
+    drops = ["ON", "VIOLATION", "DROP", "ROW"]
+    begins = (at + 1 for at, word in enumerate(words[:-1]) if word == "EXPECT" and words[at + 1] == "(")
+    ends = ((begin, _closing(words, begin) + 1) for begin in begins)
+    return tuple(text[tokens[a].start : tokens[b].start].strip() for a, b in ends if words[b : b + 4] == drops)
+
+
+def _tokens(text: str) -> tuple[list[sqlglot.Token], list[str]]:
+    """The tokens, and each in capitals; empty for quoted names and string literals, which are not keywords."""
+    tokens = sqlglot.tokenize(text, read="spark")
+    quoted = (sqlglot.TokenType.STRING, sqlglot.TokenType.IDENTIFIER)
+    return tokens, ["" if token.token_type in quoted else token.text.upper() for token in tokens]
+
+
+def _table_of_call(tokens: Sequence[sqlglot.Token]) -> str:
+    """The name of what ``read_files('/in/clicks', …)`` reads, or ``read_kafka(subscribe => 'clicks', …)``."""
+    topics = (value.text for name, value in zip(tokens, tokens[2:], strict=False) if name.text.lower() in _TOPIC)
+    texts = (token.text for token in tokens if token.token_type is sqlglot.TokenType.STRING)
+    parts = next(iter((*topics, *texts)), "").split("/")
+    last = next((part for part in reversed(parts) if re.fullmatch(r"[\w.-]+", part)), "files")
+    return re.sub(r"\W+", "_", last)
+
+
+def _closing(words: Sequence[str], begin: int) -> int:
+    """The number of the bracket that closes the one with this number; the last word if none does."""
+    depth = 0
+    for at in range(begin, len(words)):
+        depth += {"(": 1, ")": -1}.get(words[at], 0)
+        if depth == 0:
+            return at
+    return len(words) - 1
 
 
 @cache

@@ -272,6 +272,8 @@ class ProgramSeen(DriverAnswer):
     sources: tuple[SourceSeen, ...]
     queries: tuple[QuerySeen, ...]
     """In the order in which the program starts them."""
+    passed_over: tuple[str, ...] = ()
+    """Lines that read what a query would have written, at which the program ended, or a cell of a notebook."""
     error: OwnCodeError | None = None
     """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 

@@ -14,6 +14,11 @@ _CLASS = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w./$]+
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _NAME = re.compile(r"name '(\w+)' is not defined")
 _IN_THE_JVM = re.compile(r"_jvm\.([\w.]+)")
+_IN_PYTHON = re.compile(r"\b(?:from|to|schema_of)_(avro|protobuf)\b")
+_VARIABLE = re.compile(r"KeyError\(?'(\w+)'")
+_UNREAD = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|No FileSystem for scheme|FileSystem not found"
+)
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
 _PIPELINE = (
     "a declarative pipeline is tried by its file, whose flows are queries: conformance check FILE.py, not FILE:FUNCTION"
@@ -33,8 +38,16 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
     if java := _CLASS.search(message):
         return _class(java[1].replace("/", "."), version)
     if "'JavaPackage' object is not callable" in message:
-        called = _IN_THE_JVM.findall(traceback)
+        called = [
+            *_IN_THE_JVM.findall(traceback),
+            *(f"org.apache.spark.sql.{name}" for name in _IN_PYTHON.findall(traceback)),
+        ]
         return _class(called[-1] if called else "", version)
+    if (variable := _VARIABLE.match(message)) and "environ" in traceback:
+        return f"the environment variable {variable[1]} is not set in an engine: set it, and add --env {variable[1]}"
+    if _UNREAD.search(message):
+        what = "a batch read or write needs what a trial does not have, samples being those of streams only"
+        return f"{message.rstrip('.')}: {what}: let an argument, a setting or --env name a copy of it"
     return None
 
 

@@ -10,7 +10,7 @@ import inspect
 import os
 import re
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from .glue import NotInATrial
 from .modules import importable, made
@@ -22,6 +22,9 @@ _ABOUT = frozenset(
     "cluster_by cluster_by_auto comment format partition_cols path private row_filter schema table_properties temporary".split()
 )
 """What a decorator says of a table, and not of the query that fills it."""
+
+_KEPT = "_kept_by_conformance"
+"""The attribute of a function with the conditions of the rows that its expectations keep."""
 
 Function = Callable[[], Any]
 
@@ -45,11 +48,13 @@ class Flows:
         self._flows: List[_Flow] = []
         self._batch: List[str] = []
         self._tables: List[str] = []
+        self._kept: Dict[str, List[str]] = {}
+        """Table → the conditions of the rows that its expectations keep."""
 
     def start(self) -> None:
         """Start each flow that reads a stream; name those that read none in the options of the first query."""
         for flow in self._flows:
-            frame = self._frame(flow.function)
+            frame = self._frame(flow.function, self._kept.get(flow.target, ()))
             if frame is None or not frame.isStreaming:
                 self._batch.append(flow.name)
                 continue
@@ -66,10 +71,13 @@ class Flows:
         if self._batch and self._run.started:
             self._run.started[0].options["batch"] = ", ".join(self._batch)
 
-    def _frame(self, function: Function) -> Any:
-        """What a flow reads, None if it is the content of a table of the pipeline, which nothing has filled."""
+    def _frame(self, function: Function, kept: Sequence[str] = ()) -> Any:
+        """What a flow reads, None if it is the content of a table of the pipeline, which nothing has filled; ``kept``: by its table."""
         try:
-            return function()
+            frame = function()
+            for condition in (*getattr(function, _KEPT, ()), *kept):
+                frame = frame.where(condition)
+            return frame
         except Exception as error:
             words = re.findall(r"\w+", str(error).partition("\n")[0])
             if "AnalysisException" in type(error).__name__ and set(words) & set(self._tables) and "found" in str(error):
@@ -81,13 +89,13 @@ class Flows:
         names = {
             "table": self._decorator(self._add),
             "materialized_view": self._decorator(lambda name, _: self._batch.append(name)),
-            "view": self._decorator(self._run.add_view),
-            "temporary_view": self._decorator(self._run.add_view),
+            "view": self._decorator(self._add_view),
+            "temporary_view": self._decorator(self._add_view),
             "append_flow": self._append_flow,
-            "create_streaming_table": lambda name, **_: self._tables.append(name),
+            "create_streaming_table": self._create,
+            "create_streaming_live_table": self._create,
             "create_sink": lambda *_, **__: None,
-            "expect": lambda *_: lambda function: function,
-            "expect_all": lambda *_: lambda function: function,
+            **{"expect" + more: _expecting("drop" in more) for more in _EXPECT},
             "read": self._read,
             "read_stream": lambda name: self._run.session.readStream.table(name),
         }
@@ -106,6 +114,13 @@ class Flows:
     def _read(self, name: str) -> Any:
         view = self._run.view(name)
         return self._run.session.read.table(name) if view is None else view
+
+    def _create(self, name: str, *, expect_all_or_drop: Optional[Dict[str, str]] = None, **_: Any) -> None:
+        self._tables.append(name)
+        self._kept[name] = [*(expect_all_or_drop or {}).values()]
+
+    def _add_view(self, name: str, function: Function) -> None:
+        self._run.add_view(name, lambda: self._frame(function))
 
     def _add(self, name: str, function: Function) -> None:
         self._tables.append(name)
@@ -135,6 +150,26 @@ class Flows:
             return function
 
         return outer
+
+
+_EXPECT = ("", "_all", "_or_drop", "_all_or_drop", "_or_fail", "_all_or_fail")
+
+
+def _expecting(drops: bool) -> Callable[..., Any]:
+    """The decorator of an expectation, of a name and a condition, or of several, of a dictionary; those that drop rows are filters."""
+
+    def expectation(*said: Any, **named: Any) -> Callable[[Function], Function]:
+        first, *others = (*said, *named.values())
+        conditions = [*first.values()] if isinstance(first, dict) else others
+
+        def outer(function: Function) -> Function:
+            if drops:
+                vars(function).setdefault(_KEPT, []).extend(conditions)
+            return function
+
+        return outer
+
+    return expectation
 
 
 def _check(about: Dict[str, Any]) -> None:

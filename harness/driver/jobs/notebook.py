@@ -118,7 +118,7 @@ class _Secrets(_Values):
         note = "; made up will do, since no source is connected"
         return str(self._value("secret", "{}/{}".format(scope, key), note=note))
 
-    getSecret = get  # noqa: N815
+    getSecret = getSecretWithLS = get  # noqa: N815
 
     def getBytes(self, scope: str, key: str) -> bytes:  # noqa: N802
         return self.get(scope, key).encode()
@@ -233,10 +233,19 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 class Platform:
-    """``cells``: of each notebook, by its name, the first is run; ``values``: of widgets and secrets; ``folder``: of the author's files."""
+    """``cells``: of each notebook, by its name, the first is run; ``values``: of widgets and secrets; ``folder``: of the author's files;
+    ``passes_over``: whether the next cell runs although this one raised an exception."""
 
-    def __init__(self, session: Any, cells: Dict[str, Sequence[str]], values: Dict[str, str], folder: str) -> None:
+    def __init__(
+        self,
+        session: Any,
+        cells: Dict[str, Sequence[str]],
+        values: Dict[str, str],
+        folder: str,
+        passes_over: Callable[[Exception], bool] = lambda _: False,
+    ) -> None:
         self.session, self.cells, self.values, self.folder = session, cells, values, folder
+        self._passes_over = passes_over
         self._files = _Files()
 
     def run(self) -> None:
@@ -254,6 +263,8 @@ class Platform:
         module = made("__main__", self._names(widgets, values))
         names = vars(module)
         of_imports = made("pyspark.dbutils", {"DBUtils": lambda *_: names["dbutils"]})
+        shown = dict.fromkeys(("display", "clear_output", "HTML", "Markdown"), _nothing)
+        jupyter = made("IPython", {"__path__": [], "get_ipython": _nothing}), made("IPython.display", shown)
 
         def sql(text: str) -> None:
             given = {**widgets.getAll(), **values}
@@ -265,9 +276,13 @@ class Platform:
             names["_sqldf"] = self.session.sql(text, args=markers) if markers else self.session.sql(text)
 
         try:
-            with importable(module, of_imports):
+            with importable(module, of_imports, *jupyter):
                 for cell in map(_Cell.read, self.cells[name]):
-                    cell.run(names, self.folder, sql)
+                    try:
+                        cell.run(names, self.folder, sql)
+                    except Exception as error:
+                        if not self._passes_over(error):
+                            raise
         except _Ended as ended:
             return str(ended.value)
         return ""
@@ -280,6 +295,7 @@ class Platform:
             "dbutils": dbutils,
             "display": _nothing,
             "displayHTML": _nothing,
+            "get_ipython": _nothing,
             "getArgument": widgets.get,
         }
         names["mssparkutils"] = names["notebookutils"] = dbutils

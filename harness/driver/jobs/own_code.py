@@ -130,7 +130,8 @@ def refused_at(error: BaseException, folders: List[str]) -> AuthorMistake:
     """What Spark refused, as a mistake at the author's line that asked for it."""
     said = [line.strip() for line in str(error).splitlines() if line.strip()]
     # py4j says first what was called, and then what was thrown.
-    first = next((line.lstrip(": ") for line in said if _NO_CLASS.search(line)), said[0] if said else "")
+    said = said[1:] if len(said) > 1 and said[0].startswith("An error occurred while calling") else said
+    first = next((line for line in said if _NO_CLASS.search(line)), next(iter(said), "")).lstrip(": ")
     shown = "{}: {}".format(type(error).__name__, first)[:_LONGEST]
     frames = traceback.extract_tb(error.__traceback__)
     return _mistake(shown, shown, frames, folders, BUILDING) or AuthorMistake(shown, None, BUILDING)

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import tokenize
+import traceback
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -54,6 +55,12 @@ OF_TABLES = ("table", "changes")
 _MOST_WAITS = 1000
 _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
+_UNWRITTEN = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|SCHEMA_NOT_FOUND|is not a Delta table"
+    r"|DELTA_\w*(NOT_FOUND|MISSING)|No FileSystem for scheme|FileSystem not found|Failed to find (the )?data source"
+)
+"""What Spark and Hadoop say of a table or a path that is not there."""
+_USE = re.compile(r"\s*(USE|SET\s+CATALOG)\b", re.IGNORECASE)
 LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation", MANAGER)
 """Settings of the program that are left out: more partitions cost time, and no checkpoint of its own is used."""
 
@@ -177,6 +184,14 @@ class ProgramRun:
         self._process = os.getpid()
         self.at_exit: List[Callable[[], Any]] = []
         """What the program's own functions do when its process ends, which it does not."""
+        self.passed_over: List[str] = []
+        """Lines that read what the queries would have written: their cell of a notebook ends there, or the program."""
+
+    def passes_over(self, error: Exception, at: str) -> bool:
+        """Whether an exception only says that no query has written yet what the program reads behind it; ``at``: its line."""
+        unwritten = bool(self.started) and _UNWRITTEN.search(str(error)) is not None
+        self.passed_over += [at] if unwritten else []
+        return unwritten
 
     def waited(self, timeout: Any) -> Optional[bool]:
         self._waits += 1
@@ -506,6 +521,38 @@ def _context(run: ProgramRun, _: Any, self: Any, *arguments: Any, **named: Any) 
             set_options(run.session, dict(conf.getAll()))
 
 
+def _sql(_: ProgramRun, original: Any, self: Any, *said: Any, **named: Any) -> Any:
+    """A catalog or schema of the platform that a trial does not have is not used: the streams are those of the samples."""
+    try:
+        return original(self, *said, **named)
+    except Exception:
+        if _USE.match(str(next(iter((*said, *named.values())), ""))) is None:
+            raise
+        return original(self, "SELECT 1 WHERE false")
+
+
+@contextmanager
+def _methods_of_a_platform() -> Iterator[None]:
+    """In the block, a DataFrame has ``display``, which shows nothing, and a writer ``table``, as Databricks gives them."""
+    added: List[Tuple[Any, str]] = []
+    for streaming, frames in ((CLASSIC, "pyspark.sql.dataframe"), (CONNECT, "pyspark.sql.connect.dataframe")):
+        frame = getattr(sys.modules.get(frames), "DataFrame", None)
+        writer = getattr(sys.modules.get(streaming), "DataStreamWriter", None)
+        own: Tuple[Any, ...] = (
+            (frame, "display", lambda *_, **__: None),
+            (writer, "table", getattr(writer, "toTable", None)),
+        )
+        for owner, name, method in own:
+            if owner is not None and method is not None and not hasattr(owner, name):
+                setattr(owner, name, method)
+                added.append((owner, name))
+    try:
+        yield
+    finally:
+        for owner, name in added:
+            delattr(owner, name)
+
+
 def _set_conf(_: ProgramRun, original: Any, self: Any, key: str, value: Any) -> None:
     if key != MANAGER:
         original(self, key, value)
@@ -548,7 +595,7 @@ def _change_pyspark() -> None:
             (readers.DataStreamWriter, {name: _function(name) for name in ("foreachBatch", "foreach")}),
             (readers.DataStreamWriter, {"trigger": _trigger, "start": _starting(), "toTable": _starting("table")}),
             (session.Builder, dict.fromkeys(("getOrCreate", "create"), _session)),
-            (session, {"stop": _nothing}),
+            (session, {"stop": _nothing, "sql": _sql}),
             (manager, {"awaitAnyTermination": _await_any}),
             (manager, dict.fromkeys(("addListener", "removeListener", "resetTerminated"), _nothing)),
         ]
@@ -577,6 +624,14 @@ def run(
     ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if it lies in none.
     """
     program_run = ProgramRun(session, read, code.place, threading.get_ident())
+
+    def passes_over(error: Exception) -> bool:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [
+            "{}:{}".format(file, frame.lineno) for frame in frames for file in [inside(frame.filename, folders)] if file
+        ]
+        return program_run.passes_over(error, own[-1] if own else program.path)
+
     with _one_at_a_time:
         _change_pyspark()
         file = program.file(folders)
@@ -585,7 +640,8 @@ def run(
         with as_process, shims[0], shims[1] as pipeline, _shared_options.kept(), belonging_to(program=program_run):
             try:
                 if program.cells:
-                    notebook.Platform(session, program.cells, program.values, os.getcwd()).run()
+                    with _methods_of_a_platform():
+                        notebook.Platform(session, program.cells, program.values, os.getcwd(), passes_over).run()
                 elif file is not None and flows.defines(_text(file)):
                     runpy.run_path(file, {"spark": session}, os.path.splitext(os.path.basename(file))[0])
                 elif file is not None:
@@ -595,6 +651,9 @@ def run(
                 pipeline.start()
             except SystemExit as ended:
                 if ended.code not in (None, 0):
+                    raise
+            except Exception as error:
+                if not passes_over(error):
                     raise
             code.settle()
             while program_run.at_exit:

@@ -44,13 +44,14 @@ class Survey:
     def answer(self) -> Dict[str, Any]:
         """The fields of the host's ``ProgramSeen``."""
         self._session = self._backend.new_session()
-        error, started = None, []
+        error, started, passed_over = None, [], []
         try:
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
             try:
                 with no_starts(self._session):
-                    started = self._code.program(self._called, self._session, self._read).started
+                    run = self._code.program(self._called, self._session, self._read)
+                started, passed_over = run.started, run.passed_over
                 queries = [self._query(query) for query in started]
             except AuthorFailed as failed:
                 # Only the survey itself knows of columns that nobody does.
@@ -73,7 +74,7 @@ class Survey:
             }
             for s in self._sources
         ]
-        return {"sources": sources, "queries": queries, "error": error}
+        return {"sources": sources, "queries": queries, "error": error, "passedOver": passed_over}
 
     def _read(self, source: program.ProgramSource) -> Any:
         self._sources.append(source)

@@ -88,7 +88,7 @@ def test_the_cells_of_a_notebook_of_jupyter_have_lines_of_their_own(tmp_path: Pa
     }
     assert notebook.notes == (
         "job.ipynb, cell 2, line 1: %matplotlib is skipped",
-        "job.ipynb, cell 2, line 2: ! is skipped",
+        "job.ipynb, cell 2, line 2: !pip is skipped: give its packages with --requirements FILE",
         "job.ipynb, cell 2, line 5: ? is skipped",
         "job.ipynb, cell 5, line 1: %configure is skipped: give the settings of Spark with --conf KEY=VALUE",
     )

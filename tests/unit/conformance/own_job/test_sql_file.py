@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import write_job
+from conformance.own_job.named_job import kind_of
 from conformance.own_job.sample import Sample, read_sample, silent
 from conformance.own_job.sql_file import SqlFile, is_sql_file
 from conformance.query import read_query
@@ -170,6 +172,38 @@ def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> 
     assert "no stream fills it: totals" in flows[0].query.statements[1].text
     with pytest.raises(WrongUsage, match="appends: omit the output mode update"):
         SqlFile.read(str(tmp_path / "job.sql"), "update")
+
+
+@pytest.mark.parametrize(
+    ("script", "queries"),
+    [
+        (
+            "CREATE OR REFRESH STREAMING TABLE a (x INT, CONSTRAINT p EXPECT (x > 0) ON VIOLATION DROP ROW, CONSTRAINT q "
+            "EXPECT (x IN (1, 2)) ON VIOLATION FAIL UPDATE, CONSTRAINT r EXPECT (y IS NOT NULL) ON VIOLATION DROP ROW) AS SELECT * FROM s",
+            ["SELECT * FROM (SELECT * FROM s\n) WHERE (x > 0) AND (y IS NOT NULL)"],
+        ),
+        (
+            "CREATE STREAMING TABLE a (CONSTRAINT p EXPECT (x > 0) ON VIOLATION DROP ROW);\n"
+            "CREATE FLOW f AS INSERT INTO a BY NAME SELECT * FROM STREAM s; CREATE STREAMING TABLE b AS SELECT 1 FROM s",
+            ["SELECT * FROM (SELECT * FROM s\n) WHERE (x > 0)", "SELECT 1 FROM s"],
+        ),
+        (
+            "CREATE STREAMING TABLE a AS SELECT x FROM STREAM read_files('/Volumes/raw/clicks/*.json', format => 'json', "
+            "schema => concat('x ', 'INT')) WHERE x > 0; CREATE STREAMING LIVE TABLE b AS SELECT x "
+            "FROM cloud_files('s3://in/orders/', 'csv');"
+            "CREATE STREAMING TABLE c AS SELECT v FROM STREAM(read_kafka(bootstrapServers => 'h:1', subscribe => 'web.hits')) GROUP BY v",
+            ["SELECT x FROM clicks WHERE x > 0", "SELECT x FROM orders", "SELECT v FROM web_hits GROUP BY v"],
+        ),
+    ],
+    ids=["rows that a table drops", "of its flows too", "functions that read files and topics"],
+)
+def test_what_databricks_writes_otherwise_is_written_as_spark_does(
+    tmp_path: Path, script: str, queries: list[str]
+) -> None:
+    (tmp_path / "job.sql").write_text(f"-- Databricks notebook source\n{script}")
+    assert kind_of(str(tmp_path / "job.sql")) == "a file of SQL"
+    written = [flow.parts[-1].text for flow in SqlFile.read(str(tmp_path / "job.sql"))]
+    assert [re.sub(" +", " ", text) for text in written] == queries
 
 
 def test_what_only_looks_like_a_stream_in_a_flow_stays(tmp_path: Path) -> None:

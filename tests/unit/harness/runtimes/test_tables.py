@@ -151,6 +151,11 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "no class acme.jobs.Sums is loaded: add --package '3.5=GROUP",
         ),
         ("NameError(\"name 'dbutils' is not defined\")", "3.5.9", "dbutils is not defined: is this a notebook?"),
+        (
+            "AnalysisException: [PATH_NOT_FOUND] Path does not exist: s3a://dim/products.",
+            "4.0.5",
+            "s3a://dim/products: a batch read or write needs what a trial does not have",
+        ),
         ("NameError(\"name 'spark' is not defined\")", "3.5.9", "spark = SparkSession.builder.getOrCreate()"),
     ],
 )
@@ -165,7 +170,21 @@ def test_a_class_that_the_code_calls_is_named_by_its_line():
         "no class org.apache.spark.eventhubs.EventHubsUtils.encrypt is loaded: add --package "
         "'3.5=com.microsoft.azure:azure-eventhubs-spark_2.12:VERSION', with its VERSION for Spark 3.5"
     )
+    avro = how_to_mend(
+        said, SPARK, 'File "trips.py", line 21\n  .select(from_avro(expr("substring(value, 6)"), schema))'
+    )
+    assert (
+        avro
+        == "no class org.apache.spark.sql.avro is loaded: add --package '3.5=org.apache.spark:spark-avro_2.12:3.5.9'"
+    )
     assert "a class of Java that the code calls is loaded" not in str(how_to_mend(said, SPARK))
+
+
+def test_a_variable_that_an_engine_does_not_have_is_named():
+    line = 'File "job.py", line 6\n  uri = os.environ["COSMOS_URI"]'
+    advice = "the environment variable COSMOS_URI is not set in an engine: set it, and add --env COSMOS_URI"
+    assert how_to_mend("KeyError('COSMOS_URI')", SPARK, line) == advice
+    assert how_to_mend("KeyError('COSMOS_URI')", SPARK, 'File "job.py", line 6\n  uri = settings["COSMOS_URI"]') is None
 
 
 @pytest.mark.parametrize(
@@ -174,7 +193,6 @@ def test_a_class_that_the_code_calls_is_named_by_its_line():
         "ClassNotFoundException: org.apache.spark.sql.execution.RocksDBStateStoreProvider",
         "No module named 'acme'",
         "name 'orders' is not defined",
-        "Path does not exist: delta",
     ],
 )
 def test_what_is_the_users_own_is_left_as_it_is(message):

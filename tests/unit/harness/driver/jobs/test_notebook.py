@@ -28,14 +28,14 @@ class Session:
         return text
 
 
-def run(folder, *cells, values=None, **others):
+def run(folder, *cells, values=None, passes_over=lambda _: False, **others):
     """Run cells, each a text of Python or, with the kind SQL, a pair; return what they put into ``seen``, and the session."""
     session, seen = Session(), []
     texts = [cell if isinstance(cell, tuple) else ("Python", cell) for cell in cells]
     written = [f"# job.ipynb, cell {at}, line 1, {kind}\n{text}" for at, (kind, text) in enumerate(texts, 1)]
     children = {name: [f"# {name}, cell 1, line 1, Python\n{text}"] for name, text in others.items()}
     session.seen = seen
-    Platform(session, {"job.ipynb": written, **children}, values or {}, str(folder)).run()
+    Platform(session, {"job.ipynb": written, **children}, values or {}, str(folder), passes_over).run()
     return seen, session
 
 
@@ -46,6 +46,7 @@ def test_the_names_of_a_platform_are_there_and_cells_share_theirs(tmp_path):
         "import sys\nseen, x = spark.seen, 1\nseen += [__name__, sys.modules['__main__'].x, display(spark), displayHTML('<b>')]",
         "dbutils.widgets.dropdown('day', 'mon', ['mon', 'tue'])\nseen += [x, getArgument('day'), dbutils.widgets.getAll()]",
         "import sys\nassert sys.modules['pyspark.dbutils'].DBUtils(spark) is dbutils\n"
+        "from IPython.display import clear_output\nclear_output(wait=True)\nget_ipython()\n"
         "seen += [sc is spark.sparkContext, dbutils.library.restartPython(), dbutils.jobs.taskValues.get('t', 'k', default=4)]",
     )
     assert seen == ["__main__", 1, None, None, 1, "mon", {"day": "mon"}, True, None, 4]
@@ -53,7 +54,7 @@ def test_the_names_of_a_platform_are_there_and_cells_share_theirs(tmp_path):
 
 
 def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):
-    secrets = "dbutils.secrets.get('kafka', 'key'), mssparkutils.credentials.getSecret('v', 'k')"
+    secrets = "dbutils.secrets.get('kafka', 'key'), mssparkutils.credentials.getSecretWithLS('v', 'k')"
     text = f"spark.seen += [dbutils.widgets.get('target'), {secrets}]"
     seen, session = run(
         tmp_path,
@@ -119,6 +120,13 @@ def test_a_notebook_runs_others_with_names_of_their_own_until_they_exit(tmp_path
         child=child,
     )
     assert seen == ["mon", "2", 1]
+
+
+def test_a_cell_that_may_fail_ends_and_the_next_runs(tmp_path):
+    failed = []
+    cells = "1 / 0\nspark.seen.append(1)", "spark.seen.append(2)"
+    seen, _ = run(tmp_path, *cells, passes_over=lambda error: failed.append(type(error)) is None)
+    assert (seen, failed) == ([2], [ZeroDivisionError])
 
 
 def test_a_cell_without_its_comment_is_refused(tmp_path):

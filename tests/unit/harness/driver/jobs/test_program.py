@@ -590,6 +590,90 @@ def test_each_streaming_flow_of_a_pipeline_is_a_query(tmp_path, session, module,
     assert sys.modules.get("pyspark.pipelines") is before.get("pyspark.pipelines")
 
 
+EXPECTATIONS = """
+import dlt
+
+@dlt.view
+@dlt.expect_all_or_drop({"a": "x > 0"})
+def raw():
+    return spark.readStream.table("readings")
+
+@dlt.expect_or_drop("b", "y > 0")
+@dlt.expect_or_fail("c", "z > 0")
+@dlt.table
+@dlt.expect_or_drop(name="d", condition="u > 0")
+def silver():
+    return dlt.read_stream("raw")
+
+dlt.create_streaming_table("late", expect_all_or_drop={"e": "v > 0"}, expect_all={"f": "w > 0"})
+
+@dlt.append_flow(target="late")
+def some():
+    return spark.readStream.table("silver")
+"""
+
+
+def test_expectations_that_drop_rows_are_filters(tmp_path, session, monkeypatch):
+    kept = []
+    monkeypatch.setattr(Frame, "where", lambda frame, condition: kept.append(condition) or frame, raising=False)
+    run = ran(tmp_path, session, EXPECTATIONS)
+    assert [query.name for query in run.started] == ["silver", "some"]
+    assert kept == ["x > 0", "u > 0", "y > 0", "v > 0"]
+
+
+NOT_WRITTEN = """
+query = spark.readStream.table("orders").writeStream.start("s3://out")
+raise RuntimeError({!r})
+"""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `out` cannot be found",
+        "Path does not exist: s3://out",
+        "[PATH_NOT_FOUND] x",
+        'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "abfss"',
+        "`s3://out` is not a Delta table.",
+    ],
+)
+def test_a_program_that_reads_what_its_query_would_have_written_ends_there(tmp_path, session, error):
+    run = ran(tmp_path, session, NOT_WRITTEN.format(error))
+    assert [query.sink for query in run.started] == ["parquet"]
+    assert run.passed_over == ["acme_job.py:5"]
+    with pytest.raises(AuthorFailed, match="not found"):
+        ran(tmp_path, session, NOT_WRITTEN.format("orders not found"))
+    with pytest.raises(AuthorFailed):
+        ran(tmp_path, session, f"raise RuntimeError({error!r})")
+
+
+def test_a_catalog_of_the_platform_is_not_used_and_other_sql_fails_as_ever(tmp_path, session):
+    asked = []
+
+    def sql(self, text):
+        asked.append(text)
+        if text != "SELECT 1 WHERE false":
+            raise ValueError("no catalog")
+
+    type(session).sql = sql
+    used = "use catalog main", "USE retail", " SET CATALOG main"
+    ran(tmp_path, session, "\n".join(f"spark.sql({text!r})" for text in used))
+    assert asked == [text for use in used for text in (use, "SELECT 1 WHERE false")]
+    with pytest.raises(AuthorFailed, match="no catalog"):
+        ran(tmp_path, session, "spark.sql('SELECT used FROM t')")
+
+
+def test_a_notebook_shows_frames_and_writes_tables_as_databricks_lets_it(tmp_path, session):
+    cells = "frame = spark.readStream.table('orders')\nframe.display()\nframe.writeStream.table('lake.gold')"
+    cells = {"job.ipynb": ["# job.ipynb, cell 1, line 1, Python\n" + cells]}
+    sys.modules["pyspark.sql.dataframe"].DataFrame = Frame
+    code = AuthorCode([str(tmp_path)], by_value=False)
+    run = code.program({"program": "job.ipynb", "cells": cells}, session, lambda source: Frame(session, source.name))
+    assert [(query.sink, query.options["path"]) for query in run.started] == [("table", "lake.gold")]
+    writer = sys.modules["pyspark.sql.streaming"].DataStreamWriter
+    assert not any(hasattr(owner, name) for owner, name in ((Frame, "display"), (writer, "table")))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver.jobs import survey
+from harness.driver.jobs.own_code import refused_at
 from harness.driver.jobs.program import ProgramSource
 from harness.driver.jobs.survey import Survey
 from tests.unit.harness.driver.jobs.test_program import Frame, program, pyspark, session
@@ -96,7 +97,7 @@ def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions
         raise AssertionError("it went on")
         """
     )
-    assert answer == {"sources": [{**SALES, "at": "acme_job.py:5"}], "queries": [], "error": None}
+    assert answer == {"sources": [{**SALES, "at": "acme_job.py:5"}], "queries": [], "error": None, "passedOver": []}
 
 
 def test_columns_of_a_sample_let_it_go_on(surveyed):
@@ -121,6 +122,12 @@ def test_what_ended_it_has_its_line(surveyed):
     error = answer["error"]
     assert (error["raised"], error["at"], error["printed"]) == ("KeyError('x')", "acme_job.py:4", "began\n")
     assert answer["queries"] == []
+
+
+def test_of_an_exception_that_the_jvm_threw_its_own_words_are_shown():
+    said = 'An error occurred while calling o216.load.\n: org.apache.hadoop.fs.Unsupported: No FileSystem for scheme "s3"\n\tat x.Y'
+    shown = 'RuntimeError: org.apache.hadoop.fs.Unsupported: No FileSystem for scheme "s3"'
+    assert refused_at(RuntimeError(said), []).raised == shown
 
 
 def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surveyed, session, tmp_path, monkeypatch):
