@@ -15,7 +15,7 @@ from conformance.core.output_file import FileKind, write_file
 from reports.analysis.matrix import Matrix
 from reports.results.published import published_results
 from reports.results.reading import Results
-from reports.terminal.matrix import draw
+from reports.terminal.matrix import drawn
 
 PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 
@@ -25,10 +25,11 @@ def picture(results: Results, names: Collection[str]) -> str:
     matrix = Matrix.of(results)
     chosen = tuple(case for name in names for case in matrix.families.get(name, (name,)))
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    draw(replace(matrix, cases=chosen), console)
-    drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
+    for line in drawn(replace(matrix, cases=chosen), console.width):
+        console.print(line, soft_wrap=True, highlight=False)
+    image = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
     # Every system has a monospaced font; the picture must not download one.
-    return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    return re.sub(r"@font-face\s*\{.*?\}\s*", "", image, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ def _lines(
     case: Case, head: str, steps: Sequence[StepAccount], observed: SparkVersion | None = None
 ) -> Iterator[ExplanationLine]:
     """The lines of an account; ``observed``: the version of the engine, if it is told by the engine's answer alone."""
-    yield ExplanationLine(head, "head")
-    yield ExplanationLine(case.title, "plain")
+    yield ExplanationLine(case.title, "head")
+    yield ExplanationLine(head, "dim")
     for step in steps:
         yield ExplanationLine("")
         yield ExplanationLine(f"step {step.seen.number}{f' “{step.name}”' if step.name else ''}", "step")

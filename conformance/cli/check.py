@@ -104,6 +104,7 @@ def check(
     sides: Sides,
     speed: engine_options.Speed,
     output: Path = output_option(Path("check"), "Folder for the case, the results and the verdict.", "FOLDER"),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare what your own job does on two Spark versions.
@@ -180,9 +181,9 @@ def check(
     if len(answers) > 1:
         worst = next(answer for answer in answers if answer.exit_code == ended)
         line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
-        lines += [Text(), Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended))]
+        lines = [Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended)), *lines]
         whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
-    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json)
+    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=verbose)
     raise typer.Exit(ended)
 
 
@@ -213,13 +214,14 @@ def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     line, page = answer.conclusion.line, answer.folder / PAGE
     titled = f"{answer.query.title}: {line}"
     write_verdict(page, titled, [*map(job_options.described, answer.samples)], statements)
+    if not alone:
+        yield Text()
+    glyph = _GLYPHS[answer.conclusion.answer]
+    yield Text(f"{glyph} {line if alone else titled}", style=final_style(answer.exit_code))
     yield from job_options.statement_lines(statements)
     path = seen_from_here(verdict.case.path)
     case = f"The case is in {path}" if not verdict.digests else "No case is kept of so many rows"
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
-    yield Text()
-    glyph = _GLYPHS[answer.conclusion.answer]
-    yield Text(f"{glyph} {line if alone else titled}", style=final_style(answer.exit_code))
 
 
 class _Shown:

@@ -77,7 +77,7 @@ def inspect(
         shown += [*job_options.statement_lines(statements, indent="  "), Text()]
     shown += lines(checkpoint, datetime.now(UTC), verbose=verbose)
     to_version = str(target.version) if target is not None else None
-    print_answer(shown, record(checkpoint, changes, to_version), as_json=as_json)
+    print_answer(shown, record(checkpoint, changes, to_version), as_json=as_json, verbose=verbose)
     if checkpoint.missing or any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 
@@ -107,6 +107,7 @@ def resume(
     engines: engine_options.EngineOptions,
     settings: engine_options.ClusterOptions,
     speed: engine_options.Speed,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Resume a copy of a checkpoint with your own query, and show what its micro-batches do.
@@ -133,5 +134,5 @@ def resume(
         job_options.print_samples(samples, errors_console(asked.notes))
         resumed = resumption.resume(given, job, samples, target, asked.where, NoAnswers())
     lines = job_options.statement_lines(resumption.statements(resumed))
-    print_answer(lines, resumption.record(resumed), as_json=as_json)
+    print_answer(lines, resumption.record(resumed), as_json=as_json, verbose=verbose)
     raise typer.Exit(resumed.exit_code)

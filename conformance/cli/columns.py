@@ -28,6 +28,7 @@ from reports.results.published import published_results
 
 def columns(
     files: list[Path] | None = argument(None, "Columns to check; by default those that come with the suite.", "FILE"),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check results of another Spark, and compare with Apache's.
@@ -45,16 +46,17 @@ def columns(
         beside_apache(column, published_results((column.target.spark,)), digests)
         for column in (read if files else published_columns())
     ]
-    print_answer(chain.from_iterable(map(_lines, compared)), [*map(_record, compared)], as_json=as_json)
+    lines = chain.from_iterable(_lines(each, brief=not files and not verbose) for each in compared)
+    print_answer(lines, [*map(_record, compared)], as_json=as_json, verbose=verbose)
 
 
-def _lines(compared: BesideApache) -> Iterator[Text]:
+def _lines(compared: BesideApache, *, brief: bool) -> Iterator[Text]:
     provenance, target = compared.column.provenance, compared.column.target
     yield Text.assemble((provenance.title, "bold"), f", by {provenance.by}: Spark {target.spark}, {provenance.build}")
     yield from (Text(f"  a setting of its own: {setting}", style="yellow") for setting in target.settings)
     ran = ", ".join(f"{count} {status}" for status, count in compared.column.counts.items())
     yield Text(f"  {len(compared.column.results.cells)} of {counted(compared.of, 'case')}: {ran}")
-    yield from (Text(f"  {use}") for use in compared.column.native)
+    yield from (Text(f"  {use}") for use in compared.column.native if not brief)
     if compared.release is None:
         yield Text("  no results of this version are published to compare it with", style="yellow")
     else:
@@ -62,6 +64,8 @@ def _lines(compared: BesideApache) -> Iterator[Text]:
             f"  {counted(compared.compared, 'case')} compared with Apache's {compared.release.title}, {compared.outcome}",
             style="bold red" if compared.different else "bold green",
         )
+    if brief:
+        return
     for why, cells in compared.refused.items():
         yield Text(f"  ≠ refuses {counted(len(cells), 'case')}, “{why}”{some([cell.case for cell in cells])}")
     for cell in compared.otherwise:

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import typer
 
-from conformance.cli.console import SafeConsole
+from conformance.cli import options
+from conformance.cli.console import print_answer, width
 from conformance.cli.options import argument, output_option
 from reports.results.reading import Results
-from reports.terminal.matrix import exit_code, show
+from reports.terminal.matrix import exit_code, lines
 
 
 def combine(
     results: list[Path] = argument(..., "Results files.", "FILE"),
+    verbose: options.Verbose = False,
     output: Path | None = output_option(None, "Write one results file."),
 ) -> None:
     """Merge the results of several runs of one suite.
@@ -23,7 +25,7 @@ def combine(
     """
     combined = Results.read_all(results)
     # First, as the file that is written may be one of those that are read.
-    show(combined, SafeConsole())
+    print_answer(lines(combined, width(), verbose=verbose), verbose=verbose)
     if output is not None:
         combined.write(output)
     raise typer.Exit(exit_code(combined))

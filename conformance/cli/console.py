@@ -23,7 +23,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from conformance.core.wording import printable, printable_json, redact_command, without_commands
-from conformance.core.wrapping import wrapped
+from conformance.core.wrapping import MOST_ROWS, wrapped
 
 if TYPE_CHECKING:
     from conformance.runner.execution import Reuse
@@ -177,8 +177,10 @@ def width() -> int:
     return SafeConsole().width
 
 
-def print_answer(lines: Iterable[Text], record: object, *, as_json: bool, broken: bool = True) -> None:
-    """Print a command's answer: lines for people, or the same as a record for programs.
+def print_answer(
+    lines: Iterable[Text], record: object = None, *, as_json: bool = False, broken: bool = True, verbose: bool = False
+) -> None:
+    """Print a command's answer: lines for people, at most `MOST_ROWS` rows of them unless ``verbose``, or a record for programs.
 
     ``broken``: whether lines that are too long are broken; editors read a file and a line number at the start of a line.
     """
@@ -186,21 +188,23 @@ def print_answer(lines: Iterable[Text], record: object, *, as_json: bool, broken
         print_json(record)
         return
     console = SafeConsole(soft_wrap=True, highlight=False)
-    for line in lines:
-        for row in wrapped(line, console.width) if broken else [line]:
-            console.print(row)
+    rows = [row for line in lines for row in (wrapped(line, console.width) if broken else [line])]
+    if not verbose and (left := len(rows) - MOST_ROWS) > 0:
+        rows = [*rows[: MOST_ROWS - 1], Text(f"{left + 1} more rows; --verbose prints all", style="dim")]
+    for row in rows:
+        console.print(row)
 
 
-def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: bool) -> None:
+def print_tables(
+    tables: Iterable[RenderableType], record: object = None, *, as_json: bool = False, verbose: bool = False
+) -> None:
     """Print tables, an empty line between two, or the same as a record for programs."""
-    if as_json:
-        print_json(record)
-        return
-    console = SafeConsole(highlight=False)
-    for number, table in enumerate(tables):
-        if number:
-            console.print()
-        console.print(table)
+    console = SafeConsole(highlight=False, force_terminal=sys.stdout.isatty())
+    with console.capture() as drawn:
+        for number, table in enumerate(() if as_json else tables):
+            console.print(*([""] if number else []), table, sep="\n")
+    rows = map(Text.from_ansi, drawn.get().splitlines())
+    print_answer(rows, record, as_json=as_json, broken=False, verbose=verbose)
 
 
 def print_json(record: object) -> None:

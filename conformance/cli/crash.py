@@ -9,7 +9,7 @@ from rich.console import Console
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.cli import engine_options, options
-from conformance.cli.console import SafeConsole, command_line, errors_console, print_error
+from conformance.cli.console import command_line, errors_console, print_error, print_tables
 from conformance.cli.options import (
     SELECT_CASES,
     SELECT_VERSIONS,
@@ -28,7 +28,7 @@ from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.targets.targets import Target
 from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord
-from reports.terminal.crashes import show
+from reports.terminal.crashes import tables
 
 _IMAGES_PER_LINE = 25
 
@@ -66,6 +66,7 @@ def crash(
     settings: engine_options.Settings,
     state_store: engine_options.StateStore = None,
     step_timeout: engine_options.StepTimeout = STEP_TIMEOUT_S,
+    verbose: options.Verbose = False,
     output: Path = output_option(Path("crashes.jsonl"), "File of the records, a JSON line for each image."),
 ) -> None:
     """Restart a query from checkpoints that a crash may leave.
@@ -98,7 +99,7 @@ def crash(
     errors = errors_console(plan.notes, plan)
     with _Images(errors) as watcher:
         records = run_crashes(plan, watcher)
-    show(records, SafeConsole())
+    print_tables(tables(records), verbose=verbose)
     raise typer.Exit(records.exit_code)
 
 

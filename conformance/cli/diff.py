@@ -22,6 +22,7 @@ from reports.results.status import MARKS, final_style
 def diff(
     a: Path = argument(..., "Results of one run.", "FILE"),
     b: Path = argument(..., "Results of the other run.", "FILE"),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare two runs of the same Spark versions.
@@ -31,11 +32,15 @@ def diff(
     Exits with 0 if every cell that both runs have is the same, 1 if one is not, and 3 if none is compared, or fewer than both have.
     """
     difference = compare(Results.read(a), Results.read(b))
-    print_answer(_lines(difference, a, b), _record(difference), as_json=as_json)
+    print_answer(_lines(difference, a, b), _record(difference), as_json=as_json, verbose=verbose)
     raise typer.Exit(difference.exit_code)
 
 
 def _lines(difference: Difference, a: Path, b: Path) -> Iterator[Text]:
+    same = difference.compared - len(difference.different)
+    counts = f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different"
+    nothing = "nothing compared: no cell of the same case has an answer"
+    yield Text(counts if difference.compared else nothing, style=final_style(difference.exit_code))
     for target, other in difference.pairs:
         yield Text(f"{_where(target)}  |  {_where(other)}", style="dim")
     for cell in difference.different:
@@ -50,10 +55,6 @@ def _lines(difference: Difference, a: Path, b: Path) -> Iterator[Text]:
         yield Text(f"{counted(difference.silent, 'cell')} without an answer in either file", style="yellow")
     if difference.checkpoints:
         yield Text(f"{counted(difference.checkpoints, 'checkpoint')} not compared", style="yellow")
-    same = difference.compared - len(difference.different)
-    counts = f"{counted(difference.compared, 'cell')} compared: {same} the same, {len(difference.different)} different"
-    nothing = "nothing compared: no cell of the same case has an answer"
-    yield Text(counts if difference.compared else nothing, style=final_style(difference.exit_code))
 
 
 def _line(cell: DifferentCell) -> Text:

@@ -21,7 +21,7 @@ from conformance.core.data import Json
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion, releases
-from conformance.core.wrapping import wrapped
+from conformance.core.wrapping import MOST_ROWS, wrapped
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
@@ -45,8 +45,6 @@ MICRO_BATCHES = 6
 """Into how many micro-batches the sample of a job is divided: enough for the watermark to move between rows."""
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
-MOST_ROWS = 25
-"""The rows of an answer by progress."""
 
 STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
@@ -110,6 +108,7 @@ def explain(
     settings: ClusterOptions,
     speed: Speed,
     output: Path | None = output_option(None, "Folder for the answer as a page with pictures over time.", "FOLDER"),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Explain a job's rows, a case, or a query by its progress.
@@ -139,7 +138,7 @@ def explain(
             raise typer.BadParameter(what, param_hint="--arrival")
         on = spark or str(releases()[-1])
         asked = named, on, where, files, batches, every_us
-        raise typer.Exit(_explain_job(*asked, delays=delays, output=output, as_json=as_json))
+        raise typer.Exit(_explain_job(*asked, delays=delays, output=output, verbose=verbose, as_json=as_json))
     of_a_job: dict[str, object] = {
         "--sample": sample_options.sample,
         "ARGUMENT": arguments,
@@ -159,7 +158,7 @@ def explain(
     if progress:
         if any(other is not None for other in (case, spark, from_, to, results, policy)):
             raise typer.BadParameter("use it alone, or with --json or --output", param_hint="--progress")
-        _explain_progress(progress, delays=delays, output=output, as_json=as_json)
+        _explain_progress(progress, delays=delays, output=output, verbose=verbose, as_json=as_json)
         return
     if case is None:
         raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
@@ -177,7 +176,9 @@ def explain(
         lines, record = explanation.observed_lines(*seen), explanation.observed_record(*seen)
     elif policy is not None or isinstance(question, PolicyCase):
         replays = replays_of(question, policy)
-        print_tables(renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json)
+        print_tables(
+            renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json, verbose=verbose
+        )
         return
     elif from_ is not None and to is not None:
         if spark is not None:
@@ -193,7 +194,18 @@ def explain(
         lines, record = explanation.explanation_lines(question, predicted), explanation.record(question, predicted)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
-    print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
+    every = [*lines]
+    rows = _fitting(
+        lambda most: (Text(str(line), style=STYLES.get(line.tone, "")) for line in every if _detail(line) <= most),
+        verbose=verbose,
+    )
+    print_answer(rows, record, as_json=as_json, verbose=verbose)
+
+
+def _detail(line: explanation.ExplanationLine) -> int:
+    """Return with how much detail a line is shown: what happens always, the contents of the state only where all fits."""
+    background = not line.text or (line.tone == "dim" and line.depth > 1)
+    return 2 if line.tone == "kept" else 1 if background else 0
 
 
 def _names_a_job(text: str) -> bool:
@@ -228,6 +240,7 @@ def _explain_job(
     *,
     delays: bool = False,
     output: Path | None = None,
+    verbose: bool,
     as_json: bool,
 ) -> int:
     """Print the explanation of each query of a job, or the curve of its delays; return the exit code."""
@@ -256,6 +269,7 @@ def _explain_job(
                 {"queries": [answer.record() for answer in answers]} if as_json else None,
                 page,
                 [answer.page for answer in answers],
+                verbose=verbose,
                 as_json=as_json,
             )
         elif page is not None:
@@ -263,7 +277,9 @@ def _explain_job(
     return combined([*codes, *(answer.exit_code for answer in answers)])
 
 
-def _explain_progress(paths: list[Path], *, delays: bool = False, output: Path | None = None, as_json: bool) -> None:
+def _explain_progress(
+    paths: list[Path], *, delays: bool = False, output: Path | None = None, verbose: bool, as_json: bool
+) -> None:
     # What reads progress is not needed to explain a case.
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
@@ -282,7 +298,7 @@ def _explain_progress(paths: list[Path], *, delays: bool = False, output: Path |
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
         lines_of = (lambda _: disorder) if delays else answer.lines
         notes, pages = [*disorder, *answer.notes()], [query.page for query in answer.queries]
-        _show(lines_of, answer.record() if as_json else None, page, pages, notes, as_json=as_json)
+        _show(lines_of, answer.record() if as_json else None, page, pages, notes, verbose=verbose, as_json=as_json)
 
 
 def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:
@@ -303,25 +319,30 @@ def _show(
     pages: Sequence[QueryPage],
     notes: Iterable[str] = (),
     *,
+    verbose: bool = False,
     as_json: bool,
 ) -> None:
-    """Print an answer with as much detail as fits into `MOST_ROWS`, and write its page."""
+    """Print an answer, and write its page."""
     last: list[Text] = []
     if page is not None:
         from reports.html.explanation_page import explanation_page
 
         page.write(explanation_page(pages, notes))
         last = [Text(f"The answer as a page: {seen_from_here(page.path)}", style="dim")]
-    rows: list[Text] = []
-    most = MOST_ROWS - len(last)
+    rows = _fitting(
+        lambda detail: (Text(line, style=_style(line)) for line in lines_of(detail)), len(last), verbose=verbose
+    )
+    print_answer([*rows, *last], record, as_json=as_json, verbose=verbose)
+
+
+def _fitting(lines_of: Callable[[int], Iterable[Text]], below: int = 0, *, verbose: bool) -> list[Text]:
+    """Return the rows of an answer with as much detail as fits, above ``below`` more rows; with all of it if ``verbose``."""
+    most, columns = MOST_ROWS - below, width()
     for detail in (2, 1, 0):
-        lines = (Text(line, style=_style(line)) for line in lines_of(detail))
-        rows = [row for line in lines for row in wrapped(line, width())]
-        if len(rows) <= most:
+        rows = [row for line in lines_of(detail) for row in wrapped(line, columns)]
+        if verbose or len(rows) <= most:
             break
-    if len(rows) > most:
-        rows = [*rows[: most - 1], Text(f"{len(rows) - most + 1} more lines: --json has everything")]
-    print_answer([*rows, *last], record, as_json=as_json)
+    return rows
 
 
 def _style(line: str) -> str:

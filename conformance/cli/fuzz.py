@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,8 +14,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from conformance.cli import engine_options
-from conformance.cli.console import SafeConsole, errors_console, print_error
+from conformance.cli import engine_options, options
+from conformance.cli.console import errors_console, print_answer, print_error
 from conformance.cli.options import (
     ENGINES,
     SELECT_CASES,
@@ -77,6 +76,7 @@ def fuzz(
     for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
     max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
+    verbose: options.Verbose = False,
     output: Path = output_option(campaign.OUTPUT, "Folder of the finds.", "FOLDER"),
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
@@ -104,7 +104,7 @@ def fuzz(
     errors = errors_console(plan.notes)
     with errors.status("generating the first cases") if errors.is_terminal else nullcontext() as status:
         outcome = campaign.run_fuzzing(plan, _Display(errors, status))
-    _print_outcome(outcome, plan.seed)
+    print_answer(map(Text, _lines(outcome, plan.seed)), verbose=verbose)
     if outcome.interrupted:
         raise RunInterrupted(f"run it again with the same seed: {plan.command}")
     if outcome.tally.finds:
@@ -162,29 +162,28 @@ class _Display(EngineLines, campaign.CampaignListener):
             print_error(line)
 
 
-def _print_outcome(outcome: campaign.FuzzOutcome, seed: int) -> None:
-    out = partial(SafeConsole(soft_wrap=True).print, markup=False, highlight=False)
+def _lines(outcome: campaign.FuzzOutcome, seed: int) -> Iterator[str]:
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60
-    out(f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}")
-    out(counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
+    yield f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}"
+    yield (counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
     for find in tally.finds:
         explained = ", ".join(name for name, _ in find.difference.rules) or "no rule of the model"
         size = f"{counted(find.steps, 'step')}, {counted(find.rows, 'row')}"
-        out(f"  {find.name}: {find.difference.what}, {size}; {explained}")
+        yield f"  {find.name}: {find.difference.what}, {size}; {explained}"
     if tally.known:
-        out(f"known differences: {sum(tally.known.values())}")
+        yield f"known differences: {sum(tally.known.values())}"
         for rules_, times in tally.known.most_common():
             names = ", ".join(f"{name} ({source})" for name, source in rules_) or "several rules together"
-            out(f"  {times:5}  {names}")
+            yield f"  {times:5}  {names}"
     others = {"cases the model does not predict": tally.not_predicted, "cases without an answer": tally.unanswered}
     for title, counts in others.items():
         if counts:
-            out(f"{title}: {sum(counts.values())}")
+            yield f"{title}: {sum(counts.values())}"
             for what, times in counts.most_common():
-                out(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
+                yield f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else "")
     if tally.unsteady:
-        out(f"differences that did not recur: {tally.unsteady}")
+        yield f"differences that did not recur: {tally.unsteady}"
     rules = set(catalogue())
     missed = ", ".join(sorted(rules - tally.rules)) or "none"
-    out(f"rules reached: {len(tally.rules & rules)} of {len(rules)}; not reached: {missed}")
+    yield f"rules reached: {len(tally.rules & rules)} of {len(rules)}; not reached: {missed}"

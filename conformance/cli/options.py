@@ -51,6 +51,7 @@ shared = partial(option, ...)
 Paths = Annotated[list[Path] | None, argument(..., "Cases or folders of cases; by default the suite.", "PATH")]
 Tag = Annotated[list[str] | None, shared("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
 Cases = Annotated[list[Path] | None, shared("The cases that ran, if not the suite's. Repeatable.", "PATH")]
+Verbose = Annotated[bool, shared("Print everything, not only what fits into 24 rows.", None, None, "--verbose")]
 AsJson = Annotated[bool, shared("Print JSON, for programs.", None, None, "--json")]
 
 

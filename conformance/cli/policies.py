@@ -27,6 +27,7 @@ def policies(
         None, "The policy; by default the case's own, and Spark's for a case for Spark.", f"NAME|{ALL}"
     ),
     checked: bool = flag("--check", "Check the expectations of cases on policies; by default the suite's."),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show a case under the watermark policies of other engines.
@@ -38,12 +39,12 @@ def policies(
     if checked:
         _check(paths, as_json=as_json)
     elif not paths:
-        print_answer(tables.policies_lines(), record_of_policies(), as_json=as_json)
+        print_answer(tables.policies_lines(), record_of_policies(), as_json=as_json, verbose=verbose)
     elif len(paths) > 1:
         raise typer.BadParameter("pass one case, or add --check", param_hint="CASE")
     else:
         replays = replays_of(discovery.find(str(paths[0])), policy)
-        print_tables(renderables(replays), [record(replay) for replay in replays], as_json=as_json)
+        print_tables(renderables(replays), [record(replay) for replay in replays], as_json=as_json, verbose=verbose)
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import SafeConsole, command_line, errors_console, print_answer, print_reused
+from conformance.cli.console import command_line, errors_console, print_answer, print_reused, width
 from conformance.cli.engine_options import Code
 from conformance.cli.options import (
     ENGINES,
@@ -26,11 +26,10 @@ from conformance.cli.options import (
 )
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
-from conformance.core.wrapping import print_wrapped
 from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateWitness, plan_run, run_plan
 from conformance.runner.project import ProjectSettings
 from reports.results.reading import Results
-from reports.terminal.matrix import exit_code, show
+from reports.terminal.matrix import exit_code, lines
 
 
 @grouped
@@ -97,6 +96,7 @@ def run(
         SPEED,
         "--plan",
     ),
+    verbose: options.Verbose = False,
     output: Path = output_option(Path("results.jsonl"), "Results file."),
 ) -> None:
     """Run cases on Spark versions and print the matrix.
@@ -137,10 +137,10 @@ def run(
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
-    console = SafeConsole()
-    show(results, console)
+    answer = lines(results, width(), verbose=verbose)
     if plan.smoke is not None:
-        print_wrapped(console, Text(str(plan.smoke)))
+        answer.insert(1, Text(str(plan.smoke)))
+    print_answer(answer, verbose=verbose)
     raise typer.Exit(exit_code(results))
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
-from conformance.cli.console import SafeConsole, errors_console, print_json
+from conformance.cli.console import SafeConsole, errors_console, print_tables
 from conformance.cli.options import argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.temporary_folder import remove_leftovers
@@ -39,10 +40,10 @@ Specs = Annotated[
 
 
 @app.callback(invoke_without_command=True)
-def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
+def targets(context: typer.Context, verbose: options.Verbose = False, as_json: options.AsJson = False) -> None:
     """List Spark versions and whether this machine can run them.
 
-    Shows the Python and the Java that each would use here, and what keeps it from running.
+    Shows the Python and the Java that each would use here, and what keeps it from running; with --verbose, also where it looked.
     """
     if context.invoked_subcommand is not None:
         return
@@ -51,10 +52,7 @@ def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
     with suppress(NoPyspark, UnusablePyspark):
         listed.append(catalogue.installed())
     checked = [provision.check(target) for target in listed]
-    if as_json:
-        print_json([_record(readiness) for readiness in checked])
-    else:
-        _print_table(checked)
+    print_tables(_tables(checked, verbose=verbose), [*map(_record, checked)], as_json=as_json, verbose=verbose)
 
 
 @app.command(cls=Command)
@@ -217,19 +215,20 @@ def _progress(name: str, console: Console) -> Iterator[ProgressCallback]:
         yield on_progress
 
 
-def _print_table(checked: list[Readiness]) -> None:
-    console = SafeConsole(highlight=False)
+def _tables(checked: list[Readiness], *, verbose: bool) -> Iterator[RenderableType]:
     table = Table(box=None, pad_edge=False)
     for title in ("target", "here", "released", "Python", "Java"):
         table.add_column(title, overflow="fold")
     for readiness in checked:
         table.add_row(*_row(readiness))
-    console.print(table)
+    yield table
+    kept = defaultdict[str, list[str]](list)
     for readiness in checked:
-        if readiness.obstacle:
-            console.print(f"\n✗ {readiness.target.name}: {escape(readiness.obstacle)}")
-    advice = "A run installs what it needs; to install a version now: conformance targets prepare VERSION"
-    console.print(f"\n{advice}", style="dim")
+        if obstacle := readiness.obstacle:
+            kept[obstacle if verbose else obstacle.partition(". ")[0]].append(readiness.target.name)
+    for obstacle, names in kept.items():
+        yield Text(f"✗ {', '.join(names)}: {obstacle}")
+    yield Text("A run installs what it needs; to install a version now: conformance targets prepare VERSION", "dim")
 
 
 def _row(readiness: Readiness) -> list[Text]:

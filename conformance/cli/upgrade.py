@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
+from conformance.cli.console import command_line, errors_console, print_answer, print_reused, width
 from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
@@ -21,7 +21,7 @@ from harness.targets.targets import PairPolicy
 from reports.results.checkpoint_status import colour_of, mark_of
 from reports.results.reading import Results
 from reports.results.status import GREEN, exit_code_of
-from reports.terminal.upgrades import show
+from reports.terminal.upgrades import lines
 
 
 @grouped
@@ -58,6 +58,7 @@ def upgrade(
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
+    verbose: options.Verbose = False,
     output: Path = output_option(Path("upgrades.jsonl"), "Results file."),
 ) -> None:
     """Resume checkpoints of one Spark version on another.
@@ -89,7 +90,7 @@ def upgrade(
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
-    show(results, SafeConsole())
+    print_answer(lines(results, width()), verbose=verbose)
     raise typer.Exit(exit_code_of(cell.status for cell in results.upgrades))
 
 

@@ -41,6 +41,7 @@ def validate(
     spark: list[str] | None = option(None, "As --model, for these versions, as for `run`. Repeatable.", "VERSION"),
     show_coverage: bool = flag("--coverage", "List which cases cover each entry of the catalogues, and the gaps."),
     allow_code: bool = flag("--allow-code", "Accept code, SQL and settings that only --allow-code runs."),
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.
@@ -67,19 +68,19 @@ def validate(
     lines = [
         *map(_line, loaded.problems),
         *map(_warning_line, warnings),
-        *chain.from_iterable(map(_covered, categories if show_coverage else ())),
+        *chain.from_iterable(_covered(each, gaps=not verbose) for each in categories if show_coverage),
     ]
     record = _record(loaded, categories, warnings)
     if agreed is not None:
         record["model"] = _cross_check_record(agreed)
-    print_answer(lines, record, as_json=as_json, broken=False)
+    print_answer(lines, record, as_json=as_json, broken=show_coverage, verbose=verbose)
     if not as_json:
         errors = errors_console()
         errors.print(Text(_summary(loaded, warnings), style="red" if loaded.problems else "green"))
         if categories:
             errors.print(Text(f"covered: {', '.join(map(str, categories))}"))
         if agreed is not None:
-            print_answer(_cross_check_lines(agreed), record, as_json=False, broken=False)
+            print_answer(_cross_check_lines(agreed), verbose=verbose)
             errors.print(Text(_cross_check_summary(agreed), style="red" if agreed.disagreements else "green"))
     if loaded.problems:
         raise typer.Exit(INVALID)
@@ -166,11 +167,14 @@ def _warning_line(warning: Warned) -> Text:
     return Text.assemble((place, "bold"), (f"warning: {warning.message}", "yellow"))
 
 
-def _covered(category: Category) -> Iterator[Text]:
+def _covered(category: Category, *, gaps: bool) -> Iterator[Text]:
+    """Yield which cases cover each entry of a catalogue; ``gaps``: only what none covers, or none in full."""
     yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
         if cases := category.pinned.get(id):
             lost = category.lost.get(id, ())
+            if gaps and not lost:
+                continue
             mark = ("  ◐ ", "yellow") if lost else ("  ✓ ", "green")
             yield Text.assemble(mark, (id, "bold"), f"  {', '.join(cases)}")
             yield from (Text(f"      partly: {part}", style="dim") for part in lost)
@@ -178,7 +182,7 @@ def _covered(category: Category) -> Iterator[Text]:
             yield Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}")
             if reason := category.reasons.get(id):
                 yield Text(f"      {reason}", style="dim")
-    for test in category.apart:
+    for test in () if gaps else category.apart:
         yield Text.assemble(("  – ", "blue"), (test.id, "bold"), f"  apart: {test.sentence}")
         closest = f" Closest: {', '.join(test.cases)}" if test.cases else ""
         yield Text(f"      {test.why}{closest}", style="dim")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-
-def print_wrapped(console: Console, line: Text) -> None:
-    for row in wrapped(line, console.width):
-        console.print(row, soft_wrap=True, highlight=False)
+MOST_ROWS = 24
+"""The rows of a terminal that an answer takes, unless everything is asked for."""
 
 
 def wrapped(line: Text, width: int) -> list[Text]:

@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.core.wording import counted
-from conformance.core.wrapping import print_wrapped
 from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord, CrashRecords
 from reports.results.status import final_style
 
 
-def show(records: CrashRecords, console: Console) -> None:
-    """Print a table by case and one by fault, then what must not be."""
+def tables(records: CrashRecords) -> Iterator[RenderableType]:
+    """Yield the summary, what must not be, a table by case and one by fault."""
+    yield Text(summary(records), style=final_style(records.exit_code))
+    for outcome in ("other rows", "unclear", "no answer"):
+        for line in _examples([record for record in records.records if record.outcome == outcome]):
+            yield Text(line, style=OUTCOMES[outcome].style)
+    if refused := Counter(record.error for record in records.records if record.outcome in ("refused", "fails later")):
+        named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
+        yield Text(f"refused with: {named}", style="dim")
     by_case: defaultdict[str, list[CrashRecord]] = defaultdict(list)
     for record in records.records:
         by_case[f"{record.target} {record.state_store} {record.case}"].append(record)
-    console.print(_table("case", records.records, by_case))
-    by_fault = {str(fault): [record for record in records.records if record.fault == fault] for fault in FAULTS}
-    console.print(_table("fault", records.records, by_fault))
-    for outcome in ("other rows", "unclear", "no answer"):
-        for line in _examples([record for record in records.records if record.outcome == outcome]):
-            print_wrapped(console, Text(line, style=OUTCOMES[outcome].style))
-    if refused := Counter(record.error for record in records.records if record.outcome in ("refused", "fails later")):
-        named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
-        print_wrapped(console, Text(f"refused with: {named}", style="dim"))
-    print_wrapped(console, Text(summary(records), style=final_style(records.exit_code)))
+    yield _table("case", records.records, by_case)
+    faults = {str(fault): [record for record in records.records if record.fault == fault] for fault in FAULTS}
+    yield _table("fault", records.records, {fault: with_it for fault, with_it in faults.items() if with_it})
 
 
 def summary(records: CrashRecords) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from rich.text import Text
 
 from conformance.core.wording import counted
-from conformance.core.wrapping import wrapped
+from conformance.core.wrapping import MOST_ROWS, wrapped
 from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import INDENT
 from conformance.suite.conditions import KINDS
@@ -19,8 +19,6 @@ from reports.results.known_bug import KnownBug
 from reports.results.status import MARKS, final_style
 from reports.terminal.upgrades import group_lines
 
-MOST_ROWS = 24
-"""The rows of a terminal that the answer takes, unless everything is asked for."""
 PASSING_STYLES = {
     "fails": "bold red",
     "fixed": "bold red",

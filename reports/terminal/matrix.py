@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance.core.wording import shortened
-from conformance.core.wrapping import print_wrapped
+from conformance.core.wrapping import MOST_ROWS
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -26,29 +26,32 @@ NOT_AS_EXPECTED = "not as expected"
 _IS_A_RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
-def show(results: Results, console: Console) -> None:
-    """Print the matrix, its legend, the findings of every cell that is not green, and the summary."""
+def lines(results: Results, width: int, *, verbose: bool = False) -> list[Text]:
+    """Return the summary, the findings of every cell that is not green, and the matrix with its legend.
+
+    Of a matrix that is too long for a terminal, the families only, unless ``verbose``.
+    """
     matrix = Matrix.of(results)
-    for number, part in enumerate(matrix.parts):
-        if number:
-            console.print()
-        draw(part, console)
     native = [Text(str(use)) for use in native_uses(results)]
-    for line in (*_findings(matrix), *native, Text(), Text(summary(matrix), style=final_style(matrix.exit_code))):
-        print_wrapped(console, line)
+    said = (Text(line, style=final_style(matrix.exit_code)) for line in summary(matrix).splitlines())
+    shown = [*said, *native, *_findings(matrix), Text()]
+    parts = [*chain.from_iterable(drawn(part, width) for part in matrix.parts)]
+    if not verbose and len(shown) + len(parts) >= MOST_ROWS:
+        parts = [*chain.from_iterable(drawn(part, width, each=False) for part in matrix.parts)]
+    return shown + parts
 
 
-def draw(matrix: Matrix, console: Console) -> None:
+def drawn(matrix: Matrix, width: int, *, each: bool = True) -> Iterator[Text]:
+    """Yield the rows of the matrix and its legend; ``each``: whether each case has a row, else families only."""
     if matrix.cases and matrix.targets:
-        for line in (*_table(matrix, console.width), Text(), *_legend(matrix, console.width)):
-            print_wrapped(console, line)
+        yield from (*_table(matrix, width, each=each), Text(), *_legend(matrix, width))
 
 
 def exit_code(results: Results) -> int:
     return Matrix.of(results).exit_code
 
 
-def _table(matrix: Matrix, width: int) -> Iterator[Text]:
+def _table(matrix: Matrix, width: int, *, each: bool) -> Iterator[Text]:
     for number, part in enumerate(_parts(matrix, width)):
         if number:
             yield Text()
@@ -56,7 +59,7 @@ def _table(matrix: Matrix, width: int) -> Iterator[Text]:
         for family, cases in matrix.families.items():
             total = Text(_total(matrix.count(cases, part.names)), style="dim")
             yield part.row(family or "(no family)", [], total, style="bold")
-            for case in cases:
+            for case in cases if each else ():
                 marks = [MARKS[matrix.status(case, name)] for name in part.names]
                 yield part.row(INDENT + case.rpartition("/")[2], [Text(mark.glyph, style=mark.style) for mark in marks])
         feet = [Text(foot, style="bold") for foot in part.feet]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.core.wrapping import print_wrapped
 from conformance.judging.finding import INDENT
 from reports.analysis.checkpoints import CheckpointGroup, by_pair, groups_of
 from reports.results.checkpoint_status import BUG, CHECKPOINT_MARKS, OUTCOMES, mark_of
@@ -21,16 +19,11 @@ from reports.results.status import GREEN, Mark, exit_code_of, final_style
 from reports.terminal.matrix import bands
 
 
-def show(results: Results, console: Console) -> None:
-    """Print the matrix, its legend, every unexpected result, and a summary for each pair of versions."""
+def lines(results: Results, width: int) -> Iterator[Text]:
+    """Yield the summary, every unexpected result, the matrix, and what became of checkpoints between each pair of versions."""
     cells = results.upgrades
-    counts = _counts(cells)
-    legend = (
-        Text(f"{mark.glyph} {mark.word} {counts[mark]}", style=mark.style) for mark in CHECKPOINT_MARKS if counts[mark]
-    )
-    last = Text(summary(results), style=final_style(exit_code_of(cell.status for cell in cells)))
-    for line in (*_table(cells, console.width), Text(), *legend, *_unexpected(cells), *_by_pair(cells), Text(), last):
-        print_wrapped(console, line)
+    yield Text(summary(results), style=final_style(exit_code_of(cell.status for cell in cells)))
+    yield from (*_unexpected(cells), Text(), *_table(cells, width), *_by_pair(cells))
 
 
 def summary(results: Results) -> str:

@@ -83,7 +83,7 @@ def test_the_command_of_the_readme_runs_the_smoke_cases_and_needs_no_engine_now(
     assert {(cell.case, cell.behaviour) for cell in again.cells} == {
         (cell.case, cell.behaviour) for cell in results.cells if cell.case in smoke
     }
-    assert done.stdout.splitlines()[-1].startswith(f"{len(smoke)} of ")
+    assert done.stdout.splitlines()[1].startswith(f"{len(smoke)} of ")
 
 
 def test_a_checkpoint_is_handed_over(results, newest, chosen, folder):

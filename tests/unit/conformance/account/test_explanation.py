@@ -46,8 +46,8 @@ def lines(seen=SEEN, version=NEWEST):
 
 def test_it_says_batch_by_batch_what_arrived_was_late_was_kept_and_came_out():
     assert lines() == [
-        "late-drops/window-still-open on Spark 4.3.0, as it ran",
         "A row behind the watermark still counts while its window is open",
+        "late-drops/window-still-open on Spark 4.3.0, as it ran",
         "",
         "step 1",
         "  micro-batch 0 (data), watermark 00:00",
@@ -235,8 +235,8 @@ TWO_INPUTS = case_of(
 
 def test_the_model_says_which_groups_are_late_and_which_windows_close():
     assert explained(LATE) == [
-        "a/b on Spark 4.3.0",
         "A",
+        "a/b on Spark 4.3.0",
         "",
         "step 1",
         "  micro-batch 0 (data), watermark 00:00",

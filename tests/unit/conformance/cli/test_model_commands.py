@@ -19,7 +19,7 @@ CHANGED = "late-drops/late-by-the-watermark-of-the-batch-before"
 
 
 def test_the_explanation_shows_how_the_watermark_is_computed(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "explain", OPEN, "--spark", "3.5.9")
+    code, out, _ = run(capsys, "explain", OPEN, "--spark", "3.5.9", "--verbose")
     assert code == 0
     assert f"{OPEN} on Spark 3.5.9" in out
     assert "→ events: [12:30, 1]" in out
@@ -50,10 +50,10 @@ def test_of_several_versions_in_the_results_the_newest_is_explained_and_all_are_
     results(path, {OPEN: {"3.5.9": CALM, "4.3.0": CALM}, CHANGED: {"3.5.9": CALM, "4.3.0": NOT_RUN}})
     for id, newest in ((OPEN, "4.3.0"), (CHANGED, "3.5.9")):
         code, out, err = run(capsys, "explain", id, "--results", str(path))
-        assert (code, out.splitlines()[0]) == (0, f"{id} on Spark {newest}, as it ran")
+        assert (code, out.splitlines()[1]) == (0, f"{id} on Spark {newest}, as it ran")
         assert f"has 3.5.9, 4.3.0; newest answer: {newest} (--spark)" in " ".join(err.split())
     code, out, err = run(capsys, "explain", OPEN, "--results", str(path), "--spark", "3.5")
-    assert (code, out.splitlines()[0], err) == (0, f"{OPEN} on Spark 3.5.9, as it ran", "")
+    assert (code, out.splitlines()[1], err) == (0, f"{OPEN} on Spark 3.5.9, as it ran", "")
 
 
 def test_code_that_no_model_predicts_is_explained_from_results_only(

@@ -53,7 +53,7 @@ def test_a_spark_case_under_sparks_rules(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "late-drops/far-future-row-makes-all-others-late", "--policy", "all")
+    code, out, _ = run(capsys, "late-drops/far-future-row-makes-all-others-late", "--policy", "all", "--verbose")
     assert code == 0
     here, general = out.split("in general")
     late = {row[0]: row[1].partition(":")[0] for row in lines(here) if row[0] in POLICIES}

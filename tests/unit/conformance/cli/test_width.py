@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -10,22 +11,26 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 from typer.testing import CliRunner
 
-from conformance.cli import check, explain
-from conformance.cli.console import SafeConsole, print_answer
+from conformance.cli import check, explain, fuzz
+from conformance.cli.console import print_answer, print_tables, width
 from conformance.cli.job_options import statement_lines
 from conformance.cli.main import app
+from conformance.core.wrapping import MOST_ROWS
+from conformance.fuzzing.campaign import FuzzOutcome, Tally
+from conformance.own_job import program as programs
 from conformance.own_job.job_run import own_function
 from conformance.own_job.resumption import statements
 from conformance.own_job.trial import Trial
 from conformance.runner.resources import EngineUse
 from conformance.suite.discovery import shipped
+from harness.engine.protocol import ProgramSeen
 from harness.scheduling.kept_engines import KeptEngines
 from reports.results.crash import CrashRecords
 from reports.results.reading import Results
-from reports.terminal.crashes import show as show_crashes
-from reports.terminal.upgrades import show as show_upgrades
+from reports.terminal import crashes, upgrades
 from tests.support.checkpoints import written_by
 from tests.support.commands import answer_of
 from tests.support.goldens import compare_with_golden
@@ -34,29 +39,28 @@ from tests.support.runs import cell
 from tests.unit.conformance.cli.test_run import Here
 from tests.unit.conformance.own_job.test_explained_job import DATA, explained
 from tests.unit.conformance.own_job.test_job_run import sample_in
+from tests.unit.conformance.own_job.test_program import CLICKS, ORDERS
 from tests.unit.conformance.own_job.test_resumption import RAN, failed, resumption
 from tests.unit.conformance.own_job.test_trial import Listener, Published
 from tests.unit.conformance.runner.test_upgrade import REFUSED, case_with, handed_over, results_of
+from tests.unit.conformance.suite.test_record_expectations import BARE
 from tests.unit.reports.analysis.test_difference import SPARK, write
 from tests.unit.reports.results.test_crash import HEADER, record
 
 WIDTHS = (60, 80, 100, 160)
-MOST_ROWS = 24
-"""Of an answer on a terminal of 100 columns, unless it is as long as what it describes."""
 TESTS = Path(__file__).parents[3]
 SAMPLE = TESTS / "browser" / "sample"
 GOLDEN = Path(__file__).parent / "golden"
 LATE = "late-drops/window-still-open"
 FLOWING = {
     "inspect": "checkpoint inspect outer_join-rocksdb --to 4.1",
-    "inspect-verbose": "checkpoint inspect outer_join-rocksdb --verbose",
     "explain-case": f"explain {LATE}",
     "explain-two-versions": "explain late-drops/late-by-the-watermark-of-the-batch-before --from 2.4.8 --to 3.5.9",
-    "eviction": "eviction a>b --left a\\ 1\\ hour --right b\\ 1\\ day",
     "policies": "maintain policies",
     "diff": "maintain diff a b",
+    "columns": "maintain columns",
 }
-"""Of these every word is there at each width; those below have tables, or say more where there is room."""
+"""Of these every word is there at each width, if everything is asked for; those below have tables, or say more where there is room."""
 TABLES = {
     "explain-progress": "explain --progress idle-source.jsonl",
     "targets": "targets",
@@ -65,17 +69,11 @@ TABLES = {
     "explain-policies": f"explain {LATE} --policy all",
     "run-policies": "run policies --spark model -o policies.jsonl",
     "combine": "maintain combine results.jsonl",
+    "combine-verbose": "maintain combine results.jsonl --verbose",
+    "inspect-verbose": "checkpoint inspect outer_join-rocksdb --verbose",
+    "eviction": "eviction a>b --left a\\ 1\\ hour --right b\\ 1\\ day",
+    "coverage": "case validate --coverage",
 }
-LONG = {
-    "inspect-verbose",
-    "explain-case",
-    "explain-two-versions",
-    "explain-policies",
-    "targets",
-    "run-policies",
-    "combine",
-}
-"""As long as what they describe: a checkpoint in full, a trace, a list, a matrix."""
 CHANGING = {"targets"}
 """Depends on the machine."""
 
@@ -95,26 +93,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outputs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, printed: Callable[[], str | None], name: str
-) -> list[str]:
-    """What is printed on terminals of these widths, and into a file."""
+) -> None:
+    """Compare what is printed on terminals of these widths, and into a file, with the file of it."""
     written = {}
-    for width in (*WIDTHS, None):
-        if width is None:
+    for columns in (*WIDTHS, None):
+        if columns is None:
             monkeypatch.delenv("COLUMNS")
         else:
-            monkeypatch.setenv("COLUMNS", str(width))
+            monkeypatch.setenv("COLUMNS", str(columns))
         out = printed() or capsys.readouterr().out
         assert out.strip()
-        assert [line for line in out.splitlines() if cell_len(line.rstrip()) > (width or 100)] == []
+        assert [line for line in out.splitlines() if cell_len(line.rstrip()) > (columns or 100)] == []
         assert "\x1b" not in out
-        assert width != 100 or name in LONG or len(out.splitlines()) <= MOST_ROWS
-        written[f"{width} columns"] = out
+        assert columns != 100 or name.endswith("verbose") or len(out.splitlines()) <= MOST_ROWS
+        written[f"{columns} columns"] = out
     # A file gets the width of 100 columns.
     piped = written.pop("None columns")
     assert name in CHANGING or piped == written["100 columns"]
     if name not in CHANGING:
         compare_with_golden(GOLDEN / f"{name}.txt", written)
-    return [*written.values()]
 
 
 class Later(datetime):
@@ -131,8 +128,13 @@ def test_a_command_writes_for_the_width_that_it_has(name, folder, capsys, monkey
     monkeypatch.setattr("conformance.cli.checkpoint.datetime", Later)
     command = {**FLOWING, **TABLES}[name]
     words = [word.replace("\0", " ") for word in command.replace("\\ ", "\0").split()]
-    written = outputs(capsys, monkeypatch, lambda: answer_of(capsys, *words)[1], name)
-    assert len({"".join(out.split()) for out in written}) == 1 or name in TABLES
+    outputs(capsys, monkeypatch, lambda: answer_of(capsys, *words)[1], name)
+    if name in FLOWING:
+        everything = set()
+        for columns in WIDTHS:
+            monkeypatch.setenv("COLUMNS", str(columns))
+            everything.add("".join(answer_of(capsys, *words, "--verbose")[1].split()))
+        assert len(everything) == 1
 
 
 def of_a_checkpoint(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
@@ -164,15 +166,53 @@ def of_a_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]
 def of_upgrades(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
     seen, _ = handed_over(folder, case_with(folder, REFUSED), new="refuses-to-resume", each=False)
     results = Results.read(results_of(folder, seen))
-    return lambda: show_upgrades(results, SafeConsole())
+    return lambda: print_answer(upgrades.lines(results, width()))
 
 
 def of_crashes(_: Path, __: pytest.MonkeyPatch) -> Callable[[], None]:
     records = (record(), record("unclear", "EOFException", "Stream ended prematurely " * 5, fault="torn"))
-    return lambda: show_crashes(CrashRecords(HEADER, records), SafeConsole())
+    return lambda: print_tables(crashes.tables(CrashRecords(HEADER, records)))
+
+
+def of_made_up_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    (folder / "job.py").write_text("")
+    seen = ProgramSeen(kind="program", case="job.py", sources=(ORDERS, CLICKS), queries=())
+    monkeypatch.setattr(programs.Survey, "made", lambda *_: seen)
+    return lambda: CliRunner().invoke(app, ["sample", "job.py", "--from", "3.5"]).stdout
+
+
+def of_a_new_case(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], str]:
+    def written() -> str:
+        (folder / "late.yaml").unlink(missing_ok=True)
+        return CliRunner().invoke(app, ["case", "new", "late.yaml"]).stdout
+
+    return written
+
+
+def of_a_recorded_case(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], str]:
+    case = folder / "cases" / "late-drops" / "window-still-open.yaml"
+    case.parent.mkdir(parents=True)
+    arguments = ["case", "record", f"{case.relative_to(folder)}", "--spark", "4.3", "--replace"]
+
+    def recorded() -> str:
+        case.write_text(BARE)
+        return CliRunner().invoke(app, [*arguments, "--results", str(SAMPLE / "results.jsonl")]).stdout
+
+    return recorded
+
+
+def of_a_search(_: Path, __: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As `maintain fuzz` prints: cases, differences that are known, constructs that the model does not predict."""
+    constructs = {f"the function sum_{number}": number for number in range(1, 30)}
+    tally = Tally(200, known=Counter({(("late_watermark", "SPARK-40925"),): 7}), not_predicted=Counter(constructs))
+    return lambda: print_answer(map(Text, fuzz._lines(FuzzOutcome(tally, 60.0, interrupted=False, asked=400), 3)))
 
 
 ENGINES = {
+    "sample": of_made_up_samples,
+    "case-new": of_a_new_case,
+    "case-record": of_a_recorded_case,
+    "fuzz": of_a_search,
     "resume": of_a_checkpoint,
     "check": of_a_job,
     "explain-job": of_the_rows_of_a_job,

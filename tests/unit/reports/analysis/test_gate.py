@@ -12,6 +12,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.core.versions import VersionRange
+from conformance.core.wrapping import MOST_ROWS
 from conformance.language.source import InvalidCase
 from conformance.suite import discovery
 from reports.analysis import published_pairs
@@ -20,7 +21,7 @@ from reports.analysis.gate import Acceptance, draft, read_accepted
 from reports.analysis.matrix import Matrix
 from reports.results.published import published
 from reports.results.reading import Results
-from reports.terminal.gate import MOST_ROWS, lines
+from reports.terminal.gate import lines
 from tests.support import cells as a
 from tests.support.gates import gate as decide
 from tests.support.observations import case, differs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import Suite
@@ -31,8 +29,8 @@ from reports.results.compression import open_results
 from reports.results.errors import UnusableResults
 from reports.results.published import upgrade_files
 from reports.results.reading import Results
-from reports.terminal.matrix import show
-from reports.terminal.upgrades import show as show_upgrades
+from reports.terminal import matrix
+from reports.terminal import upgrades as of_checkpoints
 from tests.support import cells as a
 from tests.support.effort import sample
 from tests.support.gates import gate
@@ -123,7 +121,7 @@ def write_changed(path: Path, lines: list[dict[str, Any]], scraps: list[tuple[fl
 
 def uses(folder: Path) -> Iterator[Callable[[Results], object]]:
     """Everything that is made from results."""
-    yield lambda found: show(found, Console(file=io.StringIO(), width=100))
+    yield lambda found: matrix.lines(found, 100)
     yield lambda found: gate(found, "3.5.9", "4.3.0").verdict()
     yield lambda found: compare(found, Results.read(folder / "right"))
     yield lambda found: step_summary(found, (changes(Matrix.of(found), *found.header.targets[:2]),))
@@ -187,7 +185,7 @@ def test_a_changed_value_of_an_upgrade(
         assert (bool(scraps), str(path) in str(found), "\n" in str(found)) == (True, True, False)
         return
     with suppress(WrongUsage):
-        show_upgrades(found, Console(file=io.StringIO(), width=100))
+        [*of_checkpoints.lines(found, 100)]
     both = replace(Results.read(folder / "right"), upgrades=found.upgrades)
     with suppress(WrongUsage):
         gate(both, "3.5.9", "4.3.0").verdict()

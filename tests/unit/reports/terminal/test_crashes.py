@@ -5,13 +5,13 @@ from io import StringIO
 from rich.console import Console
 
 from reports.results.crash import CrashRecords
-from reports.terminal.crashes import show
+from reports.terminal.crashes import tables
 from tests.unit.reports.results.test_crash import HEADER, NOT_RECORDED, record
 
 
 def shown(*records):
     text = StringIO()
-    show(CrashRecords(HEADER, records), Console(file=text, width=200))
+    Console(file=text, width=200).print(*tables(CrashRecords(HEADER, records)), sep="\n")
     return text.getvalue()
 
 
