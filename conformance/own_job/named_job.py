@@ -108,7 +108,8 @@ class NamedJob:
             program, where = self.program(where)
             kept = where.kept or stack.enter_context(where.keeping_engines())
             survey = programs.Survey(program, kept, files, where.concurrency.step_timeout, asking)
-            seen = survey.made(target)
+            at_once = later is not None and where.concurrency.limits(2).jobs > 1
+            seen = survey.made(target, next_target=later if at_once else None)
             tried = programs.queries(program, seen, files, silent=silent, part=self.part)
             if later is not None:
                 otherwise = changes(seen, target, later, survey.ask)

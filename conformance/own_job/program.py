@@ -153,12 +153,15 @@ class Survey:
     record: int = 0
     """How many rows of each source to read from the source itself."""
 
-    def made(self, target: Target) -> ProgramSeen:
-        """What the program does on a version.
+    def made(self, target: Target, *, next_target: Target | None = None) -> ProgramSeen:
+        """What the program does on a version, while the engine of ``next_target`` starts, which `ask` then uses.
 
         Raises WrongUsage: the program fails, starts no query, or does not end; HarnessError: no engine starts or answers.
         """
-        program, seen = self.program, self.ask(target)
+        program, on_progress = self.program, self.asking(target)
+        if next_target is not None:
+            self.kept.begin(next_target, self._needs, on_progress)
+        seen = self._ask(target, on_progress)
         if seen.error is not None:
             raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
         last = seen.sources[-1] if seen.sources else None
@@ -172,14 +175,22 @@ class Survey:
 
     def ask(self, target: Target) -> ProgramSeen:
         """What the program does, also if it fails or starts no query; see `made`."""
-        needs, on_progress = EngineNeeds(main=self.program.is_class, code=True), self.asking(target)
-        engine = self.kept.take(target, needs) or self.kept.runtime.start(target, on_progress=on_progress, needs=needs)
+        return self._ask(target, self.asking(target))
+
+    @property
+    def _needs(self) -> EngineNeeds:
+        return EngineNeeds(main=self.program.is_class, code=True)
+
+    def _ask(self, target: Target, on_progress: ProgressCallback) -> ProgramSeen:
+        engine = self.kept.take(target, self._needs) or self.kept.runtime.start(
+            target, on_progress=on_progress, needs=self._needs
+        )
         try:
             seen = self._answer(engine)
         except BaseException:
             engine.close()
             raise
-        self.kept.leave(target, needs, engine)
+        self.kept.leave(target, self._needs, engine)
         return seen
 
     def _answer(self, engine: Engine) -> ProgramSeen:

@@ -31,7 +31,7 @@ from harness.scheduling.cell_run import (
     run_and_keep,
     run_before_cut,
 )
-from harness.scheduling.kept_engines import KeptEngines
+from harness.scheduling.kept_engines import SIGNALS_WAIT, KeptEngines
 from harness.targets.targets import Target
 
 
@@ -120,10 +120,6 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     }
 
 
-_SIGNALS_WAIT = 0.5
-"""Seconds until a signal is handled at the latest."""
-
-
 class Scheduler:
     """Runs cells, ``jobs × side_by_side`` at the same time; several threads tell the listener about every event.
 
@@ -161,8 +157,7 @@ class Scheduler:
             try:
                 pending = {pool.submit(self._work) for _ in range(workers)}
                 while pending:
-                    # Python handles a signal that comes just before the wait only when the wait ends.
-                    done, pending = wait(pending, _SIGNALS_WAIT, return_when=FIRST_EXCEPTION)
+                    done, pending = wait(pending, SIGNALS_WAIT, return_when=FIRST_EXCEPTION)
                     for future in done:
                         future.result()
             except BaseException:

@@ -195,6 +195,8 @@ def test_a_shuffle_of_the_author_asks_for_other_partitions(
         ("Project [tags#1[0] AS first#2]", True),
         ("Project [cast(value#1 as string) AS value#2]", False),
         ("Project [user_id#3, count#4L]", False),
+        ("CASE WHEN (((precisetimestampconversion(at#2) - 0) % 600000000) < cast(0 as bigint)) THEN", False),
+        ("Project [(a#1 % 60) AS c#3, cast(b#2 as int) AS d#4]", True),
     ],
 )
 def test_rows_that_do_not_fit_are_tried_where_ansi_mode_may_refuse_them(

@@ -2,10 +2,11 @@
 
 import queue
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 
 import pytest
 
+from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Identity
 from conformance.runner import resources
 from conformance.runner.resources import EngineUse, RunInterrupted
@@ -294,6 +295,36 @@ def test_an_engine_that_one_run_leaves_is_used_by_the_next() -> None:
         assert use.after_others
     second.close()
     assert (len(runtime.engines), engine.ended) == (1, True)
+
+
+def test_an_engine_that_starts_in_the_background_is_started_once_and_gives_its_error_to_who_takes_it() -> None:
+    runtime = IdleRuntime()
+    with closing(KeptEngines(runtime)) as kept:
+        for _ in range(2):
+            kept.begin(SPARK_359, NOTHING_ELSE, print)
+        engine = kept.take(SPARK_359, NOTHING_ELSE)
+        assert (runtime.engines, kept.take(SPARK_359, NOTHING_ELSE)) == ([engine], None)
+        kept.begin(SPARK_359, NOTHING_ELSE, print)
+    assert [engine.ended for engine in runtime.engines] == [False, True], "it belongs to who took it"
+    with closing(KeptEngines(NoRuntime())) as kept:
+        kept.begin(SPARK_359, NOTHING_ELSE, print)
+        with pytest.raises(HarnessError, match="there is no Java here"):
+            kept.take(SPARK_359, NOTHING_ELSE)
+        kept.begin(SPARK_359, NOTHING_ELSE, print)
+        kept.kill()
+
+
+def test_engines_that_start_in_the_background_are_not_waited_for_when_all_are_killed() -> None:
+    class NeverReady(IdleRuntime):
+        def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+            ended = threading.Event()
+            with ended_by_stop(ended.set):
+                ended.wait()
+            raise HarnessError("the engine was ended while it started")
+
+    with closing(KeptEngines(NeverReady())) as kept:
+        kept.begin(SPARK_359, NOTHING_ELSE, print)
+        kept.kill()
 
 
 def test_an_engine_is_not_left_to_cases_that_need_more_of_it_nor_once_it_has_ended() -> None:
