@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -12,6 +13,14 @@ Json: TypeAlias = Any
 
 LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml reads about ten times as fast; PyYAML can be built without it."""
+
+
+def text_digest(text: str) -> str:
+    """Return the first 128 bits of the SHA-256 of a text, 32 hexadecimal digits.
+
+    Half of it tells contents apart as well, and published results consist of digests for the most part: no other text is as little alike.
+    """
+    return sha256(text.encode()).hexdigest()[:32]
 
 
 def read_data(package: str, name: str) -> Any:

@@ -9,7 +9,6 @@ an instant is ``1772366400000.000000 s`` and a date ``20513500 d``, seconds and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from functools import lru_cache
@@ -18,7 +17,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from conformance.core.case import BatchKind, ErrorStage
-from conformance.core.data import Json
+from conformance.core.data import Json, text_digest
 from conformance.core.error_text import reason
 
 WRAPPERS = frozenset(
@@ -384,14 +383,14 @@ class Observation(FrozenRecord):
         return self.digest()
 
     def digest(self, *, instants: bool = True) -> str:
-        """Return the SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
+        """Return the digest of the behaviour of every step, with or without its watermarks. Results files carry these values."""
         steps = [
             ([batch.compared() for batch in step.batches], step.watermark, step.error and step.error.behaviour)
             if instants
             else step.behaviour.without_instants()
             for step in self.steps
         ]
-        return hashlib.sha256(_json(steps).encode()).hexdigest()
+        return text_digest(_json(steps))
 
 
 class Identity(FrozenRecord):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import get_args
 
 from conformance.core.case import WRITTEN_SINKS, Case, Strength
-from conformance.core.data import Json
+from conformance.core.data import Json, text_digest
 from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.confs import check_confs
 from conformance.language.driven_clock import check_clock
@@ -150,7 +149,7 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
 
 
 def digest(content: Json) -> str:
-    """Return the SHA-256 over the content of a case; formatting, comments and the order of keys do not matter."""
+    """Return the digest of the content of a case; formatting, comments and the order of keys do not matter."""
 
     def with_text_keys(content: Json) -> Json:
         if isinstance(content, dict):
@@ -158,7 +157,7 @@ def digest(content: Json) -> str:
         return [with_text_keys(item) for item in content] if isinstance(content, list) else content
 
     canonical = json.dumps(with_text_keys(content), sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return text_digest(canonical)
 
 
 def lines_of(node: Node, above: str = "") -> Iterator[tuple[str, int]]:

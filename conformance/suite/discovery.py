@@ -7,7 +7,6 @@ The id of a case is its path without the suffix under the root of its suite: the
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.core.case import Case
+from conformance.core.data import text_digest
 from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue, files_of
@@ -49,9 +49,9 @@ class Suite:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the ids and digests of the Spark cases, which identifies the suite in results."""
+        """The digest of the ids and digests of the Spark cases, which identifies the suite in results."""
         content = sorted((case.id, case.digest) for case in self.cases)
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return text_digest(json.dumps(content))
 
     def without_permission(self) -> Suite:
         """The same, where all that needs ``--allow-code`` is a problem."""

@@ -22,7 +22,7 @@ from conformance.judging.verdict import Outcome, Status, Verdict
 from conformance.variants.catalogue import MARK, VariedCase
 from reports.results.errors import CellKey
 
-FORMAT = 4
+FORMAT = 5
 """The version of the format that this code writes and reads."""
 
 

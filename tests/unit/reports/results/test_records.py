@@ -74,9 +74,9 @@ class TestTarget:
 
 class TestHeader:
     def test_the_newest_format_is_written(self) -> None:
-        assert (head().format, FORMAT) == (4, 4)
+        assert (head().format, FORMAT) == (5, 5)
 
-    @pytest.mark.parametrize("format", [0, 3, 5, True, "4"])
+    @pytest.mark.parametrize("format", [0, 4, 6, True, "5"])
     def test_other_formats_are_refused(self, format) -> None:
         assert "format" in refused(format=format)
 
