@@ -311,7 +311,10 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"
         if program.sinks:
-            what = "ran in every run of the trial: the rows of the partitions it read are compared, not what it wrote, nor how often"
+            what = (
+                "ran in every run of the trial: the rows of the partitions it read are compared, not what it wrote, nor how often; no "
+                "micro-batch comes again, as after an exception or a kill, so its retry is not tried"
+            )
         yield Statement("unsupported", "–", f"the function of {seen.sink}{at} {what}")
 
 

@@ -9,6 +9,7 @@ from conformance.cli.main import app
 from conformance.core.data import read_data
 from conformance.core.vendors import vendor_runtime
 from conformance.core.versions import SparkVersion, releases
+from reports.results.published import nearest_published
 
 
 def gate(*options):
@@ -90,13 +91,23 @@ def test_a_command_that_runs_engines_names_the_release_to_run():
     assert said in " ".join(done.output.replace("│", " ").split())
 
 
-def test_every_runtime_names_a_release_and_has_a_source():
+def test_the_gate_answers_every_runtime_whose_release_and_source_are_known():
+    answered = {}
     for prefix, vendor in read_data("conformance.core", "vendors.yaml").items():
         assert vendor["source"].startswith("https://")
         for release in vendor["releases"]:
             runtime = vendor_runtime(f"{prefix}-{release}")
             assert runtime.as_of
-            assert SparkVersion.parse(runtime.spark) in releases()
+            spark = SparkVersion.parse(runtime.spark)
+            assert spark in releases()
+            nearest = nearest_published(spark)
+            assert nearest is not None
+            answered[nearest.line] = runtime
+    for runtime in answered.values():  # the last of each line
+        done = gate("--from", runtime.name, "--to", "4.3.0", "--json")
+        assert done.exit_code == 1, done.output
+        (shown,) = json.loads(done.stdout)["runtimes"]
+        assert (shown["title"], shown["spark"]) == (runtime.title, runtime.spark)
 
 
 def test_an_apache_version_and_an_unknown_name_are_no_runtime():
