@@ -167,7 +167,7 @@ class Survey:
         last = seen.sources[-1] if seen.sources else None
         lacks_columns = last is not None and last.ddl is None and self.files.columns(last.name) is None
         if not seen.queries and not lacks_columns:
-            how = "do its arguments, after --, make it do so?"
+            how = "do its arguments, after --, make it do so? Of a pipeline, let a table read a stream"
             if program.notebook is not None:
                 how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
             raise NoFlow(f"{program.path} ended and started no query, so there is nothing to try: {how}")

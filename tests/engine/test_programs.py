@@ -597,3 +597,69 @@ def test_a_sink_that_merges_into_a_table_of_delta_runs_on_both_versions(tmp_path
     assert {path.name for path in (tmp_path / "into").iterdir()} == {"3.5.9", "3.5.9-log", "4.0.5", "4.0.5-log"}
     (left,) = [what for what in json.loads(done.stdout)["notTried"] if "the function of foreachBatch" in what]
     assert left.endswith("so its retry is not tried")
+
+
+AUTO_LOADER = """# Databricks notebook source
+from IPython.display import clear_output
+from pyspark.sql.functions import window
+spark.sql("USE CATALOG main")
+
+# COMMAND ----------
+files = spark.readStream.format("cloudFiles").option("cloudFiles.format", "json")
+raw = files.schema("at TIMESTAMP, who STRING, amount INT").load("/raw/paid")
+raw.display()
+sums = raw.withWatermark("at", "10 minutes").groupBy("who", window("at", "10 minutes")).sum("amount")
+sums.writeStream.option("checkpointLocation", "/chk").trigger(availableNow=True).table("gold.sums")
+
+# COMMAND ----------
+# MAGIC %sql
+# MAGIC SELECT * FROM gold.sums
+"""
+DLT = """# Databricks notebook source
+import dlt
+from pyspark.sql.functions import window
+
+@dlt.table
+@dlt.expect_or_drop("paid", "total > 4")
+def sums():
+    paid = dlt.read_stream("paid").withWatermark("at", "10 minutes")
+    return paid.groupBy("who", window("at", "10 minutes")).agg({"amount": "sum"}).withColumnRenamed("sum(amount)", "total")
+"""
+DLT_IN_SQL = """-- Databricks notebook source
+-- MAGIC %md the same in SQL
+-- COMMAND ----------
+CREATE OR REFRESH STREAMING TABLE sums (CONSTRAINT paid EXPECT (total > 4) ON VIOLATION DROP ROW) AS
+SELECT who, window(at, '10 minutes') AS slot, sum(amount) AS total
+FROM STREAM read_files('/Volumes/raw/paid', format => 'csv') WATERMARK at DELAY OF INTERVAL 10 MINUTES
+GROUP BY who, window(at, '10 minutes')
+"""
+PAID = """at,who,amount
+2026-03-01 10:00:00,ada,3
+2026-03-01 10:04:00,bob,9
+2026-03-01 10:31:00,ada,5
+2026-03-01 10:45:00,bob,2
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize(
+    ("name", "text", "out", "left"),
+    [
+        ("loader.py", AUTO_LOADER, 2, "loader.py, cell 3:15 reads what a query has not written in a trial"),
+        ("flows.py", DLT, 1, "but those that drop rows do, as a filter does"),
+        ("flows.sql", DLT_IN_SQL, 1, "but those that drop rows do, as a filter does"),
+    ],
+)
+def test_notebooks_as_databricks_writes_them_are_tried(
+    tmp_path: Path, name: str, text: str, out: int, left: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "paid.csv").write_text(PAID)
+    versions = ("--from", "4.1", "--to", "4.3") if name.endswith(".sql") else ("--from", "3.5", "--to", "4.3")
+    done = conformance(
+        tmp_path, "check", name, *versions, "--batches", "2", "--no-repeat-rows", "--sample", "paid=paid.csv"
+    )
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"4 rows of the sample in; 2 in state at its end; {out} out" in said
+    assert left in said

@@ -204,7 +204,7 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
     ("answer", "says"),
     [
         (seen(ORDERS), "job.py ended and started no query"),
-        (seen(), "job.py ended and started no query"),
+        (seen(), r"job.py ended and started no query, .* Of a pipeline, let a table read a stream"),
         (
             seen(raised="NotGiven('the widget day has no value: give it, --set day=VALUE')"),
             "job.py: the widget day has no value: give it, --set day=VALUE; it is asked for at job.py:3",
@@ -245,6 +245,18 @@ def test_each_query_has_all_streams_and_rows_of_those_that_it_reads(files, tmp_p
     assert (case.trigger, case.title) == ("once", "job.py, query 2 of 2 gives the same rows")
     alone = write_job(first, samples, tmp_path, batches=2)
     assert all("clicks" not in arrival for step in alone.steps for arrival in step.arrivals())
+
+
+def test_what_follows_a_read_of_what_no_query_has_written_is_not_tried_and_no_sink_is_retried(files) -> None:
+    whole = seen(ORDERS, queries=(query("orders", sink="foreachBatch"),))
+    whole = whole.model_copy(update={"passed_over": ("job.py:9", "job.py:9")})
+    ((first, _),) = queries(replace(JOB, sinks=True), whole, files("orders"))
+    assert [each.text.partition(": ")[2] for each in first.statements] == [
+        "the rows of the partitions it read are compared, not what it wrote, nor how often; no micro-batch comes again, as after an "
+        "exception or a kill, so its retry is not tried",
+        "what follows is not tried",
+    ]
+    assert first.statements[1].text.startswith("job.py:9 reads what a query has not written in a trial")
 
 
 def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:

@@ -91,7 +91,10 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
             "CREATE FLOW f AS AUTO CDC INTO a FROM b KEYS (c)",
             "job.sql:1: CREATE FLOW f AS … in a declarative pipeline is not tried",
         ),
-        ("CREATE MATERIALIZED VIEW a AS SELECT 1", "job.sql: no stream fills a table of this pipeline"),
+        (
+            "CREATE MATERIALIZED VIEW a AS SELECT 1",
+            "job.sql: no stream fills a table of this pipeline, so there is nothing to try: read one with STREAM",
+        ),
         ("CREATE STREAMING TABLE a;\nSELECT 1", "job.sql:2: SELECT 1 in a declarative pipeline is not tried"),
         ("\nDROP TABLE a;\nSELECT 1", "job.sql:2: DROP TABLE a is neither CREATE TEMPORARY VIEW name AS … nor SET"),
         ("CREATE VIEW live AS SELECT 1;\nSELECT 1", "job.sql:1: CREATE VIEW live AS … is neither"),
