@@ -25,6 +25,12 @@ _DECIDES = re.compile(
 """What such an option is called, in small letters without ``-``: the last part of its name, as in ``cloudFiles.maxFilesPerTrigger``."""
 _ON = frozenset({"failondataloss", "includeexistingfiles"})
 """Those that are true by default; the others are false or off."""
+_LACKS = {
+    r"(start|end|initial|streamfrom)\w*": "place of the real source to begin or end at",
+    r"skip\w+|streamingskip\w+|ignore(changes|deletes)|readchange\w+": "updates or deletes of a table",
+    "witheventtimeorder": "first snapshot of a table",
+}
+"""Options → what they are about, and a sample does not have."""
 _LONGEST = 60
 """Characters of a value that are shown."""
 _POSITIVE, _INTEGER = (r"\+?0*[1-9]\d{0,9}", "a positive integer"), (r"[+-]?\d{1,18}", "an integer")
@@ -110,11 +116,15 @@ def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
 def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
     """Say which options no trial lets act, since its rows are those of a sample; ``but``: without those of `acting`."""
     acts = {key.lower() for key in _acts(source)} if but else set()
-    decide = ((name, value) for name, value in source.options.items() if _decides(_called(name), value))
+    decide = [(name, value) for name, value in source.options.items() if _decides(_called(name), value)]
     shown = [_shown(name, value) for name, value in decide if _called(name) not in acts]
     if shown:
         what = f"{', '.join(shown)} of the source {source.name} ({source.format})"
-        why = "the rows of the sample come in its order, whatever the source would give"
+        called = [_called(name) for name, _ in decide if _called(name) not in acts]
+        lacks = [what for names, what in _LACKS.items() if any(re.fullmatch(names, name) for name in called)]
+        why = ", and have no ".join(
+            ["the rows of the sample come in its order, whatever the source would give", *lacks]
+        )
         yield Statement("unsupported", "–", f"{what} {'are' if len(shown) > 1 else 'is'} not tried: {why}")
 
 

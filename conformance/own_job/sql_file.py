@@ -115,9 +115,7 @@ class SqlFile:
             elif query is not None:
                 batch.append(name)
         if not flows:
-            raise NoFlow(
-                f"{path}: no stream fills a table of this pipeline, so there is nothing to try: read one with STREAM"
-            )
+            raise NoFlow(f"{path}: no stream fills a table of this pipeline, so nothing is tried: read a STREAM")
         if output_mode != "append":
             raise WrongUsage(f"{path}: a flow of a declarative pipeline appends: omit the output mode {output_mode}")
         return tuple(cls(path, own, flow=name, batch=tuple(batch)) for name, own in flows.items())

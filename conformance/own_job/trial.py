@@ -132,9 +132,7 @@ class QueryAnswer:
         yield from self.known.statements() if self.known is not None else ()
         yield from self.query.statements
         for order in sorted({sample.arrival for sample in self.samples} - {"file"}):
-            yield Statement(
-                "unsupported", "–", f"the rows came by --arrival {order}: the order of the file is not tried"
-            )
+            yield Statement("unsupported", "–", f"not tried: the order of the file, in place of --arrival {order}")
         yield from map(self._stressed, self.stresses)
 
     def _stressed(self, stress: Stress) -> Statement:

@@ -14,7 +14,7 @@ _CLASS = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w./$]+
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _NAME = re.compile(r"name '(\w+)' is not defined")
 _IN_THE_JVM = re.compile(r"_jvm\.([\w.]+)")
-_IN_PYTHON = re.compile(r"\b(?:from|to|schema_of)_(avro|protobuf)\b")
+_OF_SQL = re.compile(r"\b(?:from|to|schema_of)_(avro|protobuf)\b")
 _VARIABLE = re.compile(r"KeyError\(?'(\w+)'")
 _UNREAD = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|No FileSystem for scheme|FileSystem not found"
@@ -38,9 +38,8 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
     if java := _CLASS.search(message):
         return _class(java[1].replace("/", "."), version)
     if "'JavaPackage' object is not callable" in message:
-        called = [
-            *_IN_THE_JVM.findall(traceback),
-            *(f"org.apache.spark.sql.{name}" for name in _IN_PYTHON.findall(traceback)),
+        called = _IN_THE_JVM.findall(traceback) + [
+            "org.apache.spark.sql." + name for name in _OF_SQL.findall(traceback)
         ]
         return _class(called[-1] if called else "", version)
     if (variable := _VARIABLE.match(message)) and "environ" in traceback:

@@ -187,12 +187,6 @@ class ProgramRun:
         self.passed_over: List[str] = []
         """Lines that read what the queries would have written: their cell of a notebook ends there, or the program."""
 
-    def passes_over(self, error: Exception, at: str) -> bool:
-        """Whether an exception only says that no query has written yet what the program reads behind it; ``at``: its line."""
-        unwritten = bool(self.started) and _UNWRITTEN.search(str(error)) is not None
-        self.passed_over += [at] if unwritten else []
-        return unwritten
-
     def waited(self, timeout: Any) -> Optional[bool]:
         self._waits += 1
         if self._waits > _MOST_WAITS:
@@ -538,12 +532,9 @@ def _methods_of_a_platform() -> Iterator[None]:
     for streaming, frames in ((CLASSIC, "pyspark.sql.dataframe"), (CONNECT, "pyspark.sql.connect.dataframe")):
         frame = getattr(sys.modules.get(frames), "DataFrame", None)
         writer = getattr(sys.modules.get(streaming), "DataStreamWriter", None)
-        own: Tuple[Any, ...] = (
-            (frame, "display", lambda *_, **__: None),
-            (writer, "table", getattr(writer, "toTable", None)),
-        )
-        for owner, name, method in own:
-            if owner is not None and method is not None and not hasattr(owner, name):
+        shows = None if frame is None else lambda *_, **__: None
+        for owner, name, method in ((frame, "display", shows), (writer, "table", getattr(writer, "toTable", None))):
+            if method is not None and not hasattr(owner, name):
                 setattr(owner, name, method)
                 added.append((owner, name))
     try:
@@ -626,11 +617,12 @@ def run(
     program_run = ProgramRun(session, read, code.place, threading.get_ident())
 
     def passes_over(error: Exception) -> bool:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [
-            "{}:{}".format(file, frame.lineno) for frame in frames for file in [inside(frame.filename, folders)] if file
-        ]
-        return program_run.passes_over(error, own[-1] if own else program.path)
+        """Whether it only says that no query has written yet what the program reads behind it."""
+        unwritten = bool(program_run.started) and _UNWRITTEN.search(str(error)) is not None
+        places = [(inside(each.filename, folders), each.lineno) for each in traceback.extract_tb(error.__traceback__)]
+        own = ["{}:{}".format(*place) for place in places if place[0]]
+        program_run.passed_over += [own[-1] if own else program.path] if unwritten else []
+        return unwritten
 
     with _one_at_a_time:
         _change_pyspark()

@@ -93,7 +93,7 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
         ),
         (
             "CREATE MATERIALIZED VIEW a AS SELECT 1",
-            "job.sql: no stream fills a table of this pipeline, so there is nothing to try: read one with STREAM",
+            "job.sql: no stream fills a table of this pipeline, so nothing is tried: read a STREAM",
         ),
         ("CREATE STREAMING TABLE a;\nSELECT 1", "job.sql:2: SELECT 1 in a declarative pipeline is not tried"),
         ("\nDROP TABLE a;\nSELECT 1", "job.sql:2: DROP TABLE a is neither CREATE TEMPORARY VIEW name AS … nor SET"),

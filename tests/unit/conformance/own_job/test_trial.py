@@ -115,7 +115,7 @@ def test_options_of_the_sources_act_in_a_case_of_their_own_or_are_not_tried(tmp_
         answer = trial.answer(query, [sorted_by_time], tmp_path / "check", "conformance check")
     texts = [statement.text for statement in answer.statements]
     assert "not tried: options of kafka: --source kafka lets them act" in texts
-    assert "the rows came by --arrival time: the order of the file is not tried" in texts
+    assert "not tried: the order of the file, in place of --arrival time" in texts
     assert texts[-1].startswith("also with files that wait when it starts, and options of files: same rows")
     record = answer.record()
     assert (record["options_of_files"]["change"], record["options_of_topics"]) == (None, None)

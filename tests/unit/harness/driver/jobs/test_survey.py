@@ -134,7 +134,7 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     def main(named, arguments, of, read):
         assert (named, arguments, of) == ("acme.Main", ("x",), session)
         read(ProgramSource("orders", "json", "a INT", path="in", at="Main.java:9"))
-        return SimpleNamespace(started=[])
+        return SimpleNamespace(started=[], passed_over=[])
 
     def load(path):
         loaded.append(path)
@@ -149,4 +149,4 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     answer = surveyed("", program={"main": "acme.Main", "arguments": ["x"]}, record=2)
     assert loaded == [str(tmp_path / "in")]
     said = {"name": "orders", "format": "json", "ddl": "`a` int", "options": {"path": "in"}, "at": "Main.java:9"}
-    assert answer["sources"] == [{**said, "rows": ["{}", "{}"]}]
+    assert (answer["sources"], answer["error"]) == ([{**said, "rows": ["{}", "{}"]}], None)
