@@ -113,8 +113,6 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
         answer(channel, backend, request)
     except BaseException as error:  # a SystemExit would end this thread without an answer to the host
         if isinstance(error, EngineLost) or not backend.is_alive():
-            traceback.print_exc()
-            sys.stderr.flush()
             _end(channel, EngineLost("{}: {}".format(type(error).__name__, error)))
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 

@@ -23,6 +23,7 @@ from harness.engine.engine import (
     DriverFailed,
     EngineDied,
     EngineFailed,
+    EngineKilled,
     EngineLocation,
     EngineNotStarted,
     EngineSilent,
@@ -209,7 +210,7 @@ class DriverConnection:
             raise EngineSilent(silent, log=self.log_tail()) from None
         match delivered:
             case None:
-                raise EngineDied(f"the engine's process ended with {self._ending()} at {doing}", log=self.log_tail())
+                raise self._died(f"the engine's process ended with {self.transport.ending()} at {doing}")
             case str(malformed):
                 raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {malformed}")
             case Failed() as failed:
@@ -251,22 +252,24 @@ class DriverConnection:
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
         if doing == "startup":
-            return EngineNotStarted(failed.reason, failed.message, self._ending(), log=self.log_tail())
+            not_started = EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
+            return self._for_memory("the engine did not start") or not_started
         if failed.reason is FailureReason.NO_EXECUTORS:
             return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
-            doing += self._for_memory()
-            return EngineDied(f"{self._master} stopped answering at {doing}: {failed.message}", log=self.log_tail())
+            return self._died(f"{self._master} stopped answering at {doing}: {failed.message}")
         if failed.reason in (FailureReason.MACHINE_OVERLOADED, FailureReason.EXECUTORS_LOST):
             return TooBusy(f"the driver failed at {doing}: {failed.message}")
         return DriverFailed(f"the driver failed at {doing}: {failed.message}")
 
-    def _ending(self) -> str:
-        return self.transport.ending() + self._for_memory()
+    def _died(self, what: str) -> EngineFailed:
+        return self._for_memory(what) or EngineDied(what, log=self.log_tail())
 
-    def _for_memory(self) -> str:
-        killed = _killed_for_memory() > self._killed_before
-        return " (the kernel has meanwhile killed a process of this machine for lack of memory)" if killed else ""
+    def _for_memory(self, what: str) -> EngineFailed | None:
+        """The error if the engine lives no more because the machine had no memory for it, as far as the kernel says so."""
+        if _killed_for_memory() == self._killed_before:
+            return None
+        return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
 
     def _send(self, request: Message) -> None:
         try:
@@ -274,8 +277,7 @@ class DriverConnection:
                 self.transport.write(request.model_dump_json(by_alias=True, exclude_none=True))
         except TransportClosed as error:
             self._join()
-            what = f"the engine's process had already ended with {self._ending()}"
-            raise EngineDied(what, log=self.log_tail()) from error
+            raise self._died(f"the engine's process had already ended with {self.transport.ending()}") from error
 
     def _join(self) -> None:
         for thread in self._readers:

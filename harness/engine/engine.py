@@ -160,6 +160,10 @@ class EngineDied(EngineFailed):
     """The engine ended while it was starting or running a case."""
 
 
+class EngineKilled(EngineFailed):
+    """The kernel ended the engine for lack of memory: neither Spark nor the author's code did."""
+
+
 class EngineNotStarted(EngineDied):
     """The driver reported that the engine did not start: ``reason``, and ``detail``, the driver's message."""
 
