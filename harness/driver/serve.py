@@ -19,13 +19,16 @@ from .jobs.main_program import end_jvm
 
 
 class Channel:
-    """JSON lines over the real standard output; other output (of the JVM, pyspark, a user's function) goes to standard error."""
+    """JSON lines over the real standard input and output; other output (of the JVM, pyspark, a user's function) goes to standard error."""
 
     def __init__(self) -> None:
         self._sending = threading.Lock()
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
         os.dup2(2, 1)
         sys.stdout = sys.stderr
+        # A process that other code forks closes `sys.stdin`, and would wait for ever for the lock of a thread that reads it.
+        self.requests = os.fdopen(os.dup(0), encoding="utf-8")
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     def send(self, kind: str, **fields: Any) -> None:
         """Send one message of a kind. Safe to call from several threads."""
@@ -62,7 +65,7 @@ def serve(arguments: List[str], answer: Handler) -> int:
         channel.send("failed", reason=reason_of(error, starting=True), message=_message(error))
         return 3
     threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case")
-    for line in sys.stdin:
+    for line in channel.requests:
         threads.submit(_answer, channel, backend, answer, json.loads(line))
     # The host has closed our standard input or was killed, so nobody reads the rest. The JVM ends with this process.
     end_jvm()

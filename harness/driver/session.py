@@ -137,6 +137,10 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
         _write_no_checksums(spark)
     if spark.conf.get("spark.conformance.hadoopDefaults", "true") == "false":
         _clear_hadoop_defaults(spark)
+    # Nor do queries start in a JVM of a process that the author's code starts: by subprocess, or multiprocessing with `spawn`.
+    with open(os.path.join(work, "spark-defaults.conf"), "w", encoding="utf-8") as settings:
+        settings.write("{} {}\n".format(MANAGER, NO_STARTS))
+    os.environ["SPARK_CONF_DIR"] = work
     # Here, because starting it is not thread-safe; every query calls `foreachBatch` through it.
     ensure_callback_server_started(spark.sparkContext._gateway)
     refuse_others(spark.sparkContext._gateway._callback_server)

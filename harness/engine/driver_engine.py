@@ -252,8 +252,8 @@ class DriverConnection:
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
         if doing == "startup":
-            not_started = EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
-            return self._for_memory("the engine did not start") or not_started
+            why = EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
+            return self._died("the engine did not start", why)
         if failed.reason is FailureReason.NO_EXECUTORS:
             return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
@@ -262,14 +262,10 @@ class DriverConnection:
             return TooBusy(f"the driver failed at {doing}: {failed.message}")
         return DriverFailed(f"the driver failed at {doing}: {failed.message}")
 
-    def _died(self, what: str) -> EngineFailed:
-        return self._for_memory(what) or EngineDied(what, log=self.log_tail())
-
-    def _for_memory(self, what: str) -> EngineFailed | None:
-        """The error if the engine lives no more because the machine had no memory for it, as far as the kernel says so."""
-        if _killed_for_memory() == self._killed_before:
-            return None
-        return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
+    def _died(self, what: str, why: EngineFailed | None = None) -> EngineFailed:
+        if _killed_for_memory() > self._killed_before:
+            return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
+        return why or EngineDied(what, log=self.log_tail())
 
     def _send(self, request: Message) -> None:
         try:

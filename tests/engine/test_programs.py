@@ -386,6 +386,110 @@ def test_a_query_that_starts_through_the_jvm_is_refused_before_it_writes(how: st
     assert not [*real.iterdir()]
 
 
+CHANGES = """
+import decimal, gc, locale, logging, os, random, socket, sys, time, warnings
+
+from pyspark.sql import SparkSession, functions as F
+
+spark = SparkSession.builder.getOrCreate()
+later = spark.version >= "4" and sys.argv[1] == "differs"
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders")
+sums = orders.withWatermark("order_time", "10 minutes").groupBy(F.window("order_time", "5 minutes")).agg(F.sum("amount"))
+# Both are 02:30 by a clock of Berlin.
+paid = F.timestamp_seconds(F.lit(1792891800 if later else 1792888200))
+SETTINGS = dict(
+    [("spark.sql." + name, value) for name, value in [
+        ("session.timeZone", "Europe/Berlin"), ("ansi.enabled", "false"), ("caseSensitive", "true"), ("shuffle.partitions", "7"),
+        ("legacy.timeParserPolicy", "LEGACY"), ("execution.arrow.pyspark.enabled", "true"), ("datetime.java8API.enabled", "true"),
+        ("streaming.numRecentProgressUpdates", "1"), ("maxToStringFields", "1"),
+    ]]
+)
+
+
+def write(frame, batch):
+    frame.count()
+    for session in spark, getattr(frame, "sparkSession", spark):
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+    spark.catalog.clearCache()
+    os.environ.clear()
+    os.environ["TZ"] = "Europe/Berlin"
+    time.tzset()
+    locale.setlocale(locale.LC_ALL, "C.UTF-8")
+    context = decimal.getcontext()
+    context.capitals, context.prec = 0, 2
+    random.seed(1)
+    warnings.simplefilter("error")
+    sys.stdout = sys.stderr
+    os.chdir("/")
+    os.umask(0o077)
+    socket.setdefaulttimeout(5)
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+
+
+small = F.lit("0.000000001").cast("decimal(20,9)").alias("small")
+sums.select("window", "sum(amount)", paid.alias("paid"), small).writeStream.foreachBatch(write).start()
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize(("how", "code"), [("agrees", 0), ("differs", 1)])
+def test_nothing_that_a_function_changes_between_micro_batches_changes_what_is_read(
+    how: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "changes.py").write_text(CHANGES)
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    done = _check(tmp_path, "changes.py", "--sample", "orders=orders.csv", "--run-sinks", "--", how)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert (json.loads(done.stdout)["rows"] == "same") is (how == "agrees")
+
+
+UNHEARD = """
+import _thread, os, subprocess, sys, time
+
+from pyspark.sql import SparkSession
+
+
+def start(session):
+    query = session.readStream.format("rate").load().writeStream.format("json").option("checkpointLocation", "{0}/checkpoint")
+    query.start("{0}/table").processAllAvailable()
+
+
+spark = SparkSession.builder.getOrCreate()
+how = sys.argv[1]
+if how == "thread":
+    _thread.start_new_thread(start, (spark,))
+    time.sleep(3)
+elif how == "fork" and os.fork() == 0:
+    try:
+        start(spark)
+    finally:
+        os._exit(0)
+elif how == "process":
+    code = "import sys; sys.argv[1] = 'alone'; exec(open(" + repr(__file__) + ").read())"
+    subprocess.run([sys.executable, "-c", code, ""])
+elif how == "alone":
+    start(spark)
+orders = spark.readStream.schema("order_time TIMESTAMP, who STRING, amount BIGINT").json("orders")
+orders.writeStream.start("{0}/more")
+"""
+
+
+@full_run_only
+@pytest.mark.parametrize(("how", "code"), [("thread", 3), ("fork", 3), ("process", 0)])
+def test_no_query_starts_in_a_thread_or_process_that_is_not_held(how: str, code: int, tmp_path: Path) -> None:
+    """A process of the code's own has a Spark of its own, which is not asked what it does."""
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "starts.py").write_text(UNHEARD.format(real))
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    done = _check(tmp_path, "starts.py", "--sample", "orders=orders.csv", "--no-repeat-rows", "--", how)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("Nothing was started" in done.stdout + done.stderr) is (code == 3)
+    assert not [*real.iterdir()]
+
+
 LOOKS = """
 title: It looks at one row
 streams: {{sales: "sold TIMESTAMP, shop STRING"}}

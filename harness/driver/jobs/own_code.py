@@ -148,12 +148,10 @@ def path_inside(file: str, folders: Sequence[str]) -> Optional[str]:
 
 def place(folders: Sequence[str]) -> Optional[str]:
     """The line of a file in these folders that calls, ``job.py:12``; None if none does."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
         file = path_inside(frame.f_code.co_filename, folders)
         if file is not None:
-            return "{}:{}".format(file, frame.f_lineno)
-        frame = frame.f_back
+            return "{}:{}".format(file, line)
     return None
 
 

@@ -18,7 +18,7 @@ import threading
 import tokenize
 import traceback
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
@@ -182,8 +182,7 @@ class ProgramRun:
         self._frames: Dict[str, Any] = {}
         self._waits = 0
         self._process = os.getpid()
-        self.at_exit: List[Callable[[], Any]] = []
-        """What the program's own functions do when its process ends, which it does not."""
+        self.at_exit = ExitStack()
         self.passed_over: List[str] = []
         """Lines that read what the queries would have written: their cell of a notebook ends there, or the program."""
 
@@ -555,10 +554,8 @@ def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None
 
 def _at_exit(run: ProgramRun, original: Any, function: Any, *arguments: Any, **named: Any) -> Any:
     """Keep a function of the program's own; one of a library, which stays imported, serves later programs too."""
-    if getattr(function, "__module__", None) != "__main__":
-        return original(function, *arguments, **named)
-    run.at_exit.append(functools.partial(function, *arguments, **named))
-    return function
+    own = getattr(function, "__module__", None) == "__main__"
+    return (run.at_exit.callback if own else original)(function, *arguments, **named)
 
 
 def _await_any(run: ProgramRun, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
@@ -648,9 +645,8 @@ def run(
                 if not passes_over(error):
                     raise
             code.settle()
-            while program_run.at_exit:
-                with suppress(Exception):  # as at the end of a process
-                    program_run.at_exit.pop()()
+            with suppress(Exception):  # as at the end of a process
+                program_run.at_exit.close()
             program_run.end()
     return program_run
 

@@ -7,6 +7,7 @@ import mmap
 import sys
 import threading
 import time
+import traceback
 import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
@@ -59,11 +60,8 @@ def _is_busy(thread: threading.Thread, since: Dict[threading.Thread, Tuple[Any, 
 
 
 def _calls_spark(frame: Any) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
-            return True
-        frame = frame.f_back
-    return False
+    names = (caller.f_globals.get("__name__", "") for caller, _ in traceback.walk_stack(frame))
+    return any(name.partition(".")[0] in _LIBRARIES for name in names)
 
 
 class _OfThread(threading.local):
@@ -81,9 +79,8 @@ _known: weakref.WeakSet[CodeRun] = weakref.WeakSet()
 
 def refuse() -> None:
     """Note that a query was about to start in this thread. One that ``threading`` has not started may be of any code."""
-    for code in (of_thread.code,) if "code" in vars(of_thread) else tuple(_known):
-        if code is not None:
-            code.refuse()
+    for code in filter(None, (of_thread.code,) if "code" in vars(of_thread) else _known):
+        code.refuse()
 
 
 @contextmanager
