@@ -554,8 +554,7 @@ def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None
 
 def _at_exit(run: ProgramRun, original: Any, function: Any, *arguments: Any, **named: Any) -> Any:
     """Keep a function of the program's own; one of a library, which stays imported, serves later programs too."""
-    own = getattr(function, "__module__", None) == "__main__"
-    return (run.at_exit.callback if own else original)(function, *arguments, **named)
+    return (run.at_exit.callback if function.__module__ == "__main__" else original)(function, *arguments, **named)
 
 
 def _await_any(run: ProgramRun, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:

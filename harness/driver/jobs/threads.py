@@ -23,14 +23,13 @@ class CodeRun:
 
     def __init__(self, place: Callable[[], Optional[str]]) -> None:
         self._refused = mmap.mmap(-1, 1 << 16)
-        """The lines of `refused`, in memory that this process shares with those that its code forks."""
         self.place = place
         self.threads: List[threading.Thread] = []
         _known.add(self)
 
     @property
     def refused(self) -> List[str]:
-        """The lines that were about to start a query, and were refused."""
+        """The lines that were about to start a query, and were refused, also in processes that the code has forked."""
         return self._refused[:].rstrip(b"\0").decode().splitlines()
 
     def refuse(self) -> None:
