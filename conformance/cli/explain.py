@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
@@ -84,6 +85,12 @@ def explain(
         "Explain a query by its progress: JSON lines, a driver's log, or an event log, also as a folder. Repeatable.",
         "FILE",
     ),
+    symptom: str | None = option(
+        None,
+        "Show what causes it, with the case that shows each cause: no-output, rows-missing, rows-twice, output-late, state-grows, "
+        "watermark-stands-still or watermark-jumped.",
+        "NAME",
+    ),
     call: job_options.Call = None,
     job_settings: JobOptions,
     sample_options: job_options.SampleOptions,
@@ -124,6 +131,11 @@ def explain(
     Of a job, exits with 0 if no cause is known, 1 with a cause, 2 if your code fails, 3 without an answer. Else exits with 2 if the model
     does not know what the case does, or there is no progress.
     """
+    if symptom is not None:
+        causes = _causes_of(symptom)
+        lines_of_all = (Text(line, style=_style(line)) for cause in causes for line in _cause_lines(**cause))
+        print_answer(lines_of_all, [*causes], as_json=as_json)
+        return
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
         for name, value in {**of_a_case, "--progress": progress}.items():
@@ -206,6 +218,23 @@ def _detail(line: explanation.ExplanationLine) -> int:
     """Return with how much detail a line is shown: what happens always, the contents of the state only where all fits."""
     background = not line.text or (line.tone == "dim" and line.depth > 1)
     return 2 if line.tone == "kept" else 1 if background else 0
+
+
+def _causes_of(symptom: str) -> list[dict[str, Json]]:
+    """Return the decision table of a symptom, of the page on symptoms; raises BadParameter."""
+    package = Path(__file__).parents[1]
+    page = next(path for path in (package / "symptoms.md", package.parent / "docs" / "symptoms.md") if path.is_file())
+    tables = re.findall(r"^## (.+)\n\n\|.*\n\|.*\n((?:\|.*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {title.lower().replace(" ", "-"): rows for title, rows in tables}
+    if symptom not in named:
+        raise typer.BadParameter(f"{symptom!r} is none of {', '.join(named)}", param_hint="--symptom")
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", named[symptom])
+    rows = [line.strip("| ").split(" | ") for line in plain.splitlines()]
+    return [dict(zip(("seen", "cause", "case", "mending"), row, strict=True)) for row in rows]
+
+
+def _cause_lines(seen: Json, cause: Json, case: Json, mending: Json) -> Iterable[str]:
+    return f"{seen}: {cause}", f"  conformance explain {case}", f"  to mend it: {mending}"
 
 
 def _names_a_job(text: str) -> bool:

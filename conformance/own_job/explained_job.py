@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, repeat
 
-from conformance.core.case import Add, Case, Partitioned
+from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, Observation
@@ -18,7 +18,7 @@ from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
 from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cells, telling_plan, write_sample
-from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given
+from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given, together
 from conformance.own_job.sample import Sample
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import SOUND, cause_lines, cause_records
@@ -238,14 +238,10 @@ def explain_query(
         plan = JobPlan.of(seen)
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
+    fates = fates_of(case, target.version, seen, plan, there, where.runtime.conf)
+    zone = {**where.runtime.conf, **case.conf}.get("spark.sql.session.timeZone", "UTC")
     return JobExplanation(
-        query,
-        target,
-        Explained(
-            case, seen, plan, fates_of(case, target.version, seen, plan, there, where.runtime.conf), query.trigger
-        ),
-        samples,
-        every_us,
+        query, target, Explained(case, seen, plan, fates, query.trigger, zone, query.sink), samples, every_us
     )
 
 
@@ -264,11 +260,6 @@ def _rows_at(
     case: Case, places: Sequence[OperatorInput], target: Target, where: EngineUse, display: Display[CellAnswer]
 ) -> dict[OperatorInput, RowsThere]:
     """Ask an engine for the rows at places of the plan, all of them in one micro-batch; those that it cannot show are left out."""
-    rows = {
-        stream: Partitioned(partitions=(tuple(row for step in case.steps for row in rows_given(step.action, stream)),))
-        for stream in case.streams
-    }
-    whole = case.steps[0].model_copy(update={"action": Add(streams=rows)})
     cases = {
         place: case.model_copy(
             update={
@@ -276,7 +267,7 @@ def _rows_at(
                 "conf": {**case.conf, ROWS_AT: str(place)},
                 "output_mode": "append",
                 "trigger": "default",
-                "steps": (whole,),
+                "steps": (together(case),),
             }
         )
         for number, place in enumerate(places, 1)

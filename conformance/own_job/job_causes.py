@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from zoneinfo import ZoneInfo, available_timezones
 
 from conformance.core.case import Case
-from conformance.core.data import Json
+from conformance.core.data import Json, read_data
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.language.printing import inline
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
-from conformance.own_job.row_fates import Fates, RowFate
+from conformance.own_job.row_fates import Fates, RowFate, rows_given
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import UNITS, Cause, duration
+from conformance.query_progress.causes import Cause, duration, newest_first, silent_source, units
+from conformance.query_progress.tracks import Queries, Run
+from conformance.query_progress.wire import Progress
 
 _FEW = 3
 """How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
@@ -25,24 +30,17 @@ _HALF_HOUR_MS = 1_800_000
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""
-_MINUTE_AS_MONTH = r"((y|u)\W*mm|mm\W*(y|u|d)|d\W*mm)"
-_SLIPS = (
-    (
-        rf"^(?=.*(H|h)\W*MM).*{_MINUTE_AS_MONTH}",
-        "mm is the minute, and MM the month",
-        "MM for the month, mm for the minute",
-    ),
-    (r"^(?!.*a).*(hh|KK)", "hh is the hour from 1 to 12, which needs a for AM or PM", "HH for the hour from 0 to 23"),
-    ("YYYY", "YYYY is the year of the week", "yyyy for the year"),
-    (rf"^(?!.*M).*{_MINUTE_AS_MONTH}", "mm is the minute", "MM for the month"),
-    (r"(H|h)+\W*MM", "MM is the month", "mm for the minute"),
-    (r"(y|M)\W*DD(?!D)|(?<!D)DD\W*M", "DD is the day of the year", "dd for the day of the month"),
-)
 _UNPARSED = re.compile(
     r"\[?CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to recognize", re.I
 )
 _QUOTED = re.compile(r"[Tt]ext '([^']*)'")
 _BY_WATERMARK = re.compile(r"state cleanup \[ left (= null)?.*?, right (= null)?")
+_CHAINED = re.compile("Multiple streaming aggregations|correctness' issue due to global watermark")
+_NO_TIMEOUT = re.compile("NoTimeout|NoTime\\b|None, NoTime")
+_LOCAL = re.compile(r"\d:\d\d(:\d\d(\.\d+)?)?\s*$")
+"""A text with a time of day and no zone after it."""
+_APPENDING, _REFUSING = ("kafka", "memory"), ("csv", "delta", "json", "orc", "parquet", "table", "text")
+"""Sinks that append each row in update mode too, and those that do not take this mode."""
 _APPEND_REFUSED = re.compile(r"without watermark|UNSUPPORTED_OPERATION|STREAMING_OUTPUT_MODE", re.I)
 
 
@@ -55,25 +53,48 @@ class Explained:
     plan: JobPlan
     fates: Fates
     trigger: str
+    zone: str = "UTC"
+    """Of the session."""
+    sink: str = ""
+
+    @cached_property
+    def run(self) -> Run | None:
+        """The last run of the query as its progress shows it; None if no micro-batch ran."""
+        queries = Queries()
+        queries.read(Progress.model_validate(batch.progress) for batch in self.seen.batches if batch.progress)
+        return next((run for query in queries.by_id.values() for run in reversed(query.runs) if run.batches), None)
+
+    @property
+    def given(self) -> Iterator[tuple[RowFate, Mapping[str, Json]]]:
+        """The rows of the sample: what became of each, and its values by the names of their columns."""
+        fates = iter(self.fates.rows)
+        for stream, schema in self.case.streams.items():
+            names = [field.name for field in schema.fields]
+            for row in (row for step in self.case.steps for row in rows_given(step.action, stream)):
+                yield next(fates), row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
 
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
-    if (refused := job.seen.error) is not None and (unparsed := _unparsed(refused, job.plan)):
-        return (unparsed,)
-    if cause := _units(job) or _nulls(job) or _other_time(job) or _future_row(job):
+    if (error := job.seen.error) is not None and (refused := _unparsed(error, job.plan) or _chained(error)):
+        return (refused,)
+    run = job.run
+    if cause := (run and units(run)) or _nulls(job) or _zone(job) or _other_time(job) or (run and newest_first(run)):
+        return (cause,)
+    if cause := _future_row(job):
         return (cause,)
     never = tuple(_never_removed(job))
-    waits = None if never else _waits(job)
-    return tuple(cause for cause in (_short_delay(job), _again(job), *never, waits) if cause is not None)
+    waits = None if never else (run and silent_source(run)) or _waits(job)
+    late = _partition(job) or _short_delay(job)
+    return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)
 
 
 def _slip(text: str) -> tuple[str, str] | None:
     """Say what is wrong with a pattern of times in a text, and what to write; None if nothing shows."""
     for pattern in _PATTERN.findall(text):
-        for wrong, why, instead in _SLIPS:
-            if re.search(wrong, pattern):
-                return f"in {pattern.strip()!r} {why}", instead
+        for slip in read_data("conformance.own_job", "slips.yaml"):
+            if re.search(slip["pattern"], pattern):
+                return f"in {pattern.strip()!r} {slip['why']}", slip["instead"]
     return None
 
 
@@ -91,15 +112,41 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
     return Cause.of("event-time-not-parsed", evidence, why=why, mending=mending)
 
 
-def _units(job: Explained) -> Cause | None:
-    times = [batch.event_time.avg for batch in job.seen.batches if batch.event_time and batch.event_time.avg]
-    ratio = sum(times) / len(times) / (datetime.now(UTC).timestamp() * 1000) if times else 0.0
-    for low, high, cause in UNITS:
-        if low < ratio < high:
-            return Cause.of(
-                cause, f"event times are about {_moment(int(times[0]))}, 1970 + {ratio:,.4g} times as long as until now"
-            )
+def _chained(error: ErrorSeen) -> Cause | None:
+    if _CHAINED.search(error.message) is None:
+        return None
+    return Cause.of("several-operators-below-3.5", f"the query is refused: {shortened(error.first_line, 90)}")
+
+
+def _zone(job: Explained) -> Cause | None:
+    """Text without a zone whose rows are late by no more than the zone of the session is from UTC, or than its clock was set back."""
+    made = " ".join(mark.expression for mark in job.plan.watermarks if "(" in mark.expression)
+    named = re.search(r"Some\(([A-Z]\w+/[\w/]+)\)", made)
+    zone, words = named[1] if named else job.zone, re.findall(r"\w+", made)
+    local = {
+        row: name
+        for row, values in job.given
+        for name, text in values.items()
+        if name in words and isinstance(text, str) and _LOCAL.search(text)
+    }
+    late = job.fates.of("late")
+    if not late or not {*late} <= local.keys() or zone not in available_timezones():
+        return None
+    worst = max(late, key=lambda row: row.late_by_ms or 0)
+    by, before, at, after = (worst.late_by_ms or 0, *(_offset(zone, worst, hours) for hours in (-2, 0, 2)))
+    evidence = f"{counted(len(late), 'row')} late, such as {_shown(worst)}, by {duration(by)}"
+    if before != after and by <= abs(before - after):
+        way, set_by = "back" if after < before else "forward", duration(abs(before - after))
+        return Cause.of("daylight-saving", evidence, column=local[worst], zone=zone, way=way, offset=set_by)
+    if by <= abs(at) and len(local) < len(job.fates.rows):
+        return Cause.of("session-zone", evidence, column=local[worst], zone=zone, offset=duration(abs(at)))
     return None
+
+
+def _offset(zone: str, row: RowFate, hours: int = 0) -> int:
+    """How far a zone is from UTC at the event time of a row or hours later, in ms."""
+    at = datetime.fromtimestamp((row.time_us or 0) / 10**6, UTC) + timedelta(hours=hours)
+    return int((at.astimezone(ZoneInfo(zone)).utcoffset() or timedelta()).total_seconds() * 1000)
 
 
 def _nulls(job: Explained) -> Cause | None:
@@ -152,6 +199,23 @@ def _future_row(job: Explained) -> Cause | None:
     )
 
 
+def _partition(job: Explained) -> Cause | None:
+    """Late rows that are all of one partition of a topic, whose own rows come in order."""
+    parts: dict[str, list[RowFate]] = {}
+    for row, values in job.given:
+        if "partition" in values and row.time_us is not None:
+            parts.setdefault(f"{row.stream}-{values['partition']}", []).append(row)
+    behind = [part for part, rows in parts.items() if any(row.fate == "late" for row in rows)]
+    if len(parts) < 2 or len(behind) != 1:
+        return None
+    rows, slack = parts[behind[0]], (job.plan.delay_ms or 0) * 1000
+    late = [row for row in rows if row.fate == "late"]
+    if any((b.time_us or 0) < (a.time_us or 0) - slack for a, b in pairwise(rows)):
+        return None
+    text = f"all late rows, {len(late)} of {len(job.fates.rows)}, are of it, such as {_shown(late[0])}; its rows are in order"
+    return Cause.of("lagging-partition", text, partition=behind[0])
+
+
 def _short_delay(job: Explained) -> Cause | None:
     late, fates = job.fates.of("late"), job.fates
     counts = sum(batch.dropped or 0 for batch in job.seen.batches)
@@ -166,7 +230,9 @@ def _short_delay(job: Explained) -> Cause | None:
     if (delay := _delay_that_keeps(job.fates, job.plan.delay_ms)) is not None:
         total = sum(row.fate not in ("filtered", "no event time") for row in fates.rows)
         longer = f"a delay of {delay} keeps {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
-    return Cause.of("short-delay", f"{text}{passed}", longer=longer)
+    together = fates.late_together()
+    apart = f"in one micro-batch {together or 'none'} of them would be late: a rate limit that divides a backlog makes rows late"
+    return Cause.of("short-delay", f"{text}{passed}", *([apart] if together < len(late) else []), longer=longer)
 
 
 def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
@@ -180,10 +246,16 @@ def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
 
 
 def _again(job: Explained) -> Cause | None:
-    """Rows that come out although a row with their keys did: the state of dropDuplicatesWithinWatermark had forgotten it."""
+    """Rows with the keys of an earlier row: of a key that dropDuplicatesWithinWatermark had forgotten, or in a sink that only appends."""
     node, names = job.plan.first, [column.name for column in job.seen.columns]
     keys = [without_numbers(key) for key in keys_of(node)] if node is not None else []
-    if node is None or node.name != "DeduplicateWithinWatermark" or not {*keys} <= {*names}:
+    forgets = node is not None and node.name == "DeduplicateWithinWatermark"
+    updates = job.case.output_mode == "update"
+    if updates and job.sink in _REFUSING:
+        return Cause.of(
+            "sink-without-update-mode", "Spark refuses such a query", sink=job.sink, does="takes no updates"
+        )
+    if not (forgets or (updates and job.sink in _APPENDING)) or not keys or not {*keys} <= {*names}:
         return None
     times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
     before: dict[str, dict[str, Json]] = {}
@@ -200,7 +272,9 @@ def _again(job: Explained) -> Cause | None:
         return None
     out = counted(sum(len(batch.rows) for batch in job.seen.batches), "row")
     evidence = f"{len(again)} of {out} out have the keys of an earlier one, such as {again[0]}"
-    return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
+    if forgets:
+        return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
+    return Cause.of("sink-without-update-mode", evidence, sink=job.sink, does="keeps each of them")
 
 
 def _never_removed(job: Explained) -> Iterator[Cause]:
@@ -212,6 +286,10 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
         return
     for node in plan.stateful:
         name = TITLES.get(node.name, "the operator")
+        if "WithState" in node.name and _NO_TIMEOUT.search(node.arguments) and job.run is not None:
+            grows = any("WithState" in (operator.name or "") and operator.grows for operator in job.run.operators)
+            yield from [Cause.of("state-without-timeout", _state_seen(job))] if grows else ()
+            continue
         below = plan.marks(node)
         evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
         keys = keys_of(node)
@@ -262,6 +340,8 @@ def _waits(job: Explained) -> Cause | None:
     if first.name != "Aggregate":
         return None
     passed = [row for row in waiting if row.window and row.window.end <= watermark * 1000]
+    if job.trigger == "default" and passed and batches[-1].watermark != watermark:
+        return Cause.of("no-data-batches-off", times)
     if job.trigger == "once" and passed:
         last = passed[0].window
         return Cause.of(
@@ -296,7 +376,3 @@ def _state_seen(job: Explained) -> str:
 
 def _shown(row: RowFate) -> str:
     return f"{row.stream} ({shortened(row.text, 60)})"
-
-
-def _moment(ms: int) -> str:
-    return f"the year {1970 + ms // 31_556_952_000:,}"

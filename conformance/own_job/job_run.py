@@ -496,6 +496,8 @@ class OwnQuery:
     """What its program asks for otherwise on the later version."""
     options: tuple[ActingOptions, ...] = ()
     """Options of its sources that can act in a trial of their own."""
+    sink: str = ""
+    """What its program writes to: ``parquet``, ``kafka``; empty if that is not known."""
 
 
 def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:

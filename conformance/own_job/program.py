@@ -296,6 +296,7 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
         statements=(*_not_tried(program, seen, read), *_passed_over(program, started)),
         # The trigger once reads all that is there, whatever limits say.
         options=tuple(source_options.acting(read)) if seen.trigger != "once" else (),
+        sink=seen.sink,
     )
 
 

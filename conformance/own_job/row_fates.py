@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from conformance.account.account import Span, dropped_rows, is_window
-from conformance.core.case import Action, Add, Case, Partitioned, WrittenRow
+from conformance.core.case import Action, Add, Case, Partitioned, Step, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Observation
 from conformance.core.spark_types import DataType, Field
@@ -148,15 +148,32 @@ class Fates:
     def late_without(self, number: int) -> int:
         """Count the rows that the model drops if this row does not come."""
         assert self.case is not None
-        steps = tuple(
-            step.model_copy(
-                update={"action": Add(streams={name: _without(placed, number) for name, placed in arrival.items()})}
-            )
+        without = (
+            {name: _without(placed, number) for name, placed in arrival.items()}
             for step in self.case.steps
             for arrival in step.arrivals()
         )
+        steps = zip(self.case.steps, without, strict=True)
+        return self._late_in(*(step.model_copy(update={"action": Add(streams=rows)}) for step, rows in steps))
+
+    def late_together(self) -> int:
+        """Count the rows that the model drops if all come in one micro-batch."""
+        assert self.case is not None
+        return self._late_in(together(self.case))
+
+    def _late_in(self, *steps: Step) -> int:
+        assert self.case is not None
         assert self.prediction is not None
         return dropped_in(predict(self.case.model_copy(update={"steps": steps}), self.prediction.version))
+
+
+def together(case: Case) -> Step:
+    """Return the step in which all rows of a case arrive in one micro-batch."""
+    rows = {
+        stream: Partitioned(partitions=(tuple(row for step in case.steps for row in rows_given(step.action, stream)),))
+        for stream in case.streams
+    }
+    return case.steps[0].model_copy(update={"action": Add(streams=rows)})
 
 
 def _without(placed: Partitioned, number: int) -> Partitioned:

@@ -208,7 +208,7 @@ def _facts(runs: list[Run], run: Run) -> Iterator[str]:
 
 def _run_record(run: Run) -> dict[str, Json]:
     record = asdict(run)
-    for name in ("id", "since_move", "highest_at_move", "delays", "idle", "_every", "jump", "points"):
+    for name in ("id", "since_move", "highest_at_move", "delays", "idle", "_every", "_lowest", "jump", "points"):
         del record[name]
     over_time = [
         dict(zip(("micro_batch", "watermark", "newest_event_time"), point, strict=True)) for point in run.points

@@ -15,9 +15,12 @@ from conformance.query_progress.wire import instant
 
 _HALF_HOUR_MS: Final = 1_800_000
 _DAY_MS: Final = 86_400_000
+_HALF_DAY_MS: Final = _DAY_MS // 2
+_FEWER: Final = 4
+"""How many times fewer rows a micro-batch has after a restart that divides a backlog."""
 _MANY: Final = 10
 """How many times further than others a jump goes, or a partition is behind."""
-UNITS: Final = (
+_UNITS: Final = (
     (250, 1_100, "milliseconds-as-seconds"),
     (250_000, 1_100_000, "microseconds-as-seconds"),
     (1 / 2_000, 1 / 600, "seconds-as-milliseconds"),
@@ -25,8 +28,9 @@ UNITS: Final = (
 """Event times as a multiple of the clock's, and the cause."""
 _RELEASING: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec", None)
 """Operators that emit in append mode what the watermark passes; before 3.2 none has a name."""
+_JOIN: Final = "symmetricHashJoin"
 _GROWING: Final = {
-    "symmetricHashJoin": "join-without-bound",
+    _JOIN: "join-without-bound",
     "dedupe": "deduplication-without-event-time",
     "flatMapGroupsWithState": "state-without-timeout",
     "applyInPandasWithState": "state-without-timeout",
@@ -61,10 +65,11 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     run = next((run for run in reversed(query.runs) if run.batches), None)
     if run is None:
         return ()
-    if cause := _units(run) or _nulls(run) or _future_row(run):
+    if cause := units(run) or _nulls(run) or newest_first(run) or _future_row(run) or _other_restart(query.runs):
         return (cause,)
-    dropped = _changed_delay(query.runs) or _partition(run) or next(filter(None, map(_short_delay, query.runs)), None)
-    still = _source(run) or _no_data(run) or _nothing_released(query, run)
+    late = _backlog(query.runs) or next(filter(None, map(_short_delay, query.runs)), None)
+    dropped = _changed_delay(query.runs) or _partition(run) or (_half_a_day(run) or late if late else None)
+    still = silent_source(run) or _no_data(run) or _nothing_released(query, run)
     return tuple(cause for cause in (dropped, still, *_state(run)) if cause is not None)
 
 
@@ -77,10 +82,10 @@ def duration(ms: int) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def _units(run: Run) -> Cause | None:
+def units(run: Run) -> Cause | None:
     """Compare the event times with the clock: a wrong unit makes them a thousand times as far from 1970."""
     ratio = (run.average or 0) / run.ended
-    for low, high, cause in UNITS:
+    for low, high, cause in _UNITS:
         if low < ratio < high:
             times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}"
             mean = instant(run.average or 0)
@@ -112,6 +117,49 @@ def _future_row(run: Run) -> Cause | None:
         f"micro-batch {jump.batch}: newest event time {instant(jump.to)}, {duration(jump.by)} after all others",
         f"{_batches(jump.after)} after it: {newest}; {run.dropped_shown}",
     )
+
+
+def newest_first(run: Run) -> Cause | None:
+    """Find micro-batches that are each older than the one before, so that the rows of all but the first are late."""
+    if run.late is None or run.backwards < 2 or run.backwards < run.with_event_time - 1:
+        return None
+    batch, lowest, watermark = run.late
+    text = (
+        f"each of {_batches(run.backwards)} is older than all before it: in micro-batch {batch} the oldest event time"
+    )
+    return Cause.of("newest-files-first", f"{text} is {instant(lowest)}, the watermark {instant(watermark)}")
+
+
+def _other_restart(runs: list[Run]) -> Cause | None:
+    for before, after in pairwise([run for run in runs if run.batches]):
+        old, new = ([source.description for source in run.sources] for run in (before, after))
+        where, policy = f"micro-batch {after.first_batch}", "spark.sql.streaming.multipleWatermarkPolicy"
+        if old != new and sorted(old) == sorted(new):
+            names = f"{', '.join(map(short_name, old))}, then {', '.join(map(short_name, new))}"
+            return Cause.of("restart-with-other-order", f"up to {where} the sources were {names}")
+        was, now = (run.settings.get(policy) or "min" for run in (before, after))
+        if was != now and len(new) > 1:
+            return Cause.of("restart-with-other-policy", f"{where}: {policy} {was} → {now}", kept=was)
+    return None
+
+
+def _backlog(runs: list[Run]) -> Cause | None:
+    """Find a restart with smaller micro-batches since which rows are late."""
+    for before, after in pairwise([run for run in runs if run.batches]):
+        if after.late is not None and before.late is None and before.most_rows >= _FEWER * after.most_rows > 0:
+            sizes = f"at most {before.most_rows:,} rows in a micro-batch, none late, then {after.most_rows:,}"
+            return Cause.of("backlog-in-many-batches", f"{sizes}; since then {after.dropped_shown}")
+    return None
+
+
+def _half_a_day(run: Run) -> Cause | None:
+    """Find event times that fell back by about twelve hours and did not come up again, as with ``hh`` for ``HH``."""
+    by, batch = run.disorder
+    if not _HALF_DAY_MS - 3_600_000 <= by <= _HALF_DAY_MS or run.highest_in >= batch:
+        return None
+    why = "its times go back by about 12 h and stay there, as those of hh for HH do"
+    mending = "compare the pattern with a row of the source: HH is the hour from 0 to 23, hh needs a for AM or PM"
+    return Cause.of("other-event-time", f"micro-batch {batch}: {duration(by)} behind", why=why, mending=mending)
 
 
 def _changed_delay(runs: list[Run]) -> Cause | None:
@@ -158,7 +206,7 @@ def _short_delay(run: Run) -> Cause | None:
     return Cause.of("short-delay", *evidence, longer=longer)
 
 
-def _source(run: Run) -> Cause | None:
+def silent_source(run: Run) -> Cause | None:
     """Find the source that brings nothing while others do, and the watermark stands still."""
     if run.watermark is None or run.highest is None or len(run.sources) < 2 or run.moved_in is None:
         return None
@@ -201,10 +249,11 @@ def _nothing_released(query: Query, run: Run) -> Cause | None:
     ):
         return None
     last = run.operators[-1]
-    if last.rows == 0 or last.evicts or last.name not in _RELEASING:
+    if last.rows == 0 or last.evicts or last.name not in (*_RELEASING, _JOIN):
         return None
     times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
-    return Cause.of("append-before-any-later-row", f"{counted(last.rows, 'row')} in state, 0 out; {times}")
+    cause = "join-waits" if last.name == _JOIN else "append-before-any-later-row"
+    return Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
 
 
 def _state(run: Run) -> Iterator[Cause]:
@@ -214,6 +263,10 @@ def _state(run: Run) -> Iterator[Cause]:
     if watermark is not None:
         seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {_batches(len(points))}"
     for operator in run.operators:
+        # In complete mode all rows of the state come out, and no micro-batch without data runs.
+        complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
+        if operator.name in _RELEASING and complete:
+            continue
         if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
             text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"
             named = "watermark-not-used" if operator.name else "state-never-removed"

@@ -96,8 +96,14 @@ class Run:
     last_batch: int = -1
     batches: int = 0
     rows_in: int = 0
+    most_rows: int = 0
+    """Of a micro-batch."""
     rows_out: int | None = 0
     """None where the sink does not count."""
+    without_rows: int = 0
+    """The micro-batches without rows."""
+    all_out: bool = True
+    """Whether each micro-batch gave out as many rows as there are in state."""
     batch_ms: int = 0
     watermark: int | None = None
     first_watermark: int | None = None
@@ -107,6 +113,10 @@ class Run:
     since_move: Counter[int] = field(default_factory=Counter)
     """Source → micro-batches with rows of it after the watermark moved last."""
     highest: int | None = None
+    highest_in: int = -1
+    """The micro-batch that brought it."""
+    backwards: int = 0
+    """The micro-batches whose event times are all before those of the micro-batch before."""
     average: int | None = None
     """Of the last micro-batch with rows."""
     without_event_time: int = 0
@@ -134,6 +144,8 @@ class Run:
     exception: str | None = None
     idle: bool = False
     _every: int = 1
+    _lowest: int | None = None
+    """Of the last micro-batch with event times."""
 
     @property
     def delay(self) -> int | None:
@@ -159,6 +171,7 @@ class Run:
             return
         self.batches, self.last_batch = self.batches + 1, progress.batch_id
         self.rows_in += progress.rows
+        self.most_rows = max(self.most_rows, progress.rows)
         self.sink = progress.sink.description
         out = progress.sink.num_output_rows
         self.rows_out = None if self.rows_out is None or out is None or out < 0 else self.rows_out + out
@@ -173,6 +186,8 @@ class Run:
             self.since_move[place] += read.num_input_rows > 0
         for operator, kept in zip(self.operators, progress.state_operators, strict=True):
             operator.add(kept, progress.batch_id, progress.rows > 0)
+        self.without_rows += not progress.rows
+        self.all_out = self.all_out and out == sum(operator.rows for operator in self.operators)
         if progress.rows:
             self._event_times(progress)
 
@@ -213,6 +228,8 @@ class Run:
             self.without_event_time += time.watermark is not None
             return
         self.with_event_time += 1
+        self.backwards += self._lowest is not None and time.highest < self._lowest
+        self._lowest = time.lowest
         self.average = time.average
         # Spark reads a null event time as 1970-01-01T00:00.
         if time.lowest == 0 and (time.highest == 0 or time.highest > _YEAR_MS) and self.nulls_in is None:
@@ -223,7 +240,8 @@ class Run:
             self.late = self.late or (batch, time.lowest, time.watermark)
         if self.highest is not None and time.lowest:
             self.disorder = max(self.disorder, (self.highest - time.lowest, batch))
-        self.highest = max(time.highest, self.highest or time.highest)
+        if self.highest is None or time.highest > self.highest:
+            self.highest, self.highest_in = time.highest, batch
         if self.with_event_time % self._every == 0:
             self.points.append((batch, time.watermark, time.highest))
         if len(self.points) >= _MOST_POINTS:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 from conformance.core.spark_types import Schema, parse_schema
-from conformance.own_job.sample import Sample
+from conformance.own_job.explained_job import JobExplanation
+from conformance.own_job.job_run import OwnQuery, own_function
+from conformance.own_job.sample import Sample, silent
+from conformance.query_progress.answer import explain_progress
 
 CODE = """
 from pyspark.sql import functions as F
@@ -62,7 +67,7 @@ def _json():
 
 seconds = behind(lambda: (F.col("ms") / 1000).cast("timestamp"))
 microseconds = behind(lambda: F.expr("timestamp_micros(ms * 1000)"))
-in_json = behind(lambda: F.from_json(_json(), "order STRUCT<text TIMESTAMP>")["order"]["text"])
+in_json = behind(lambda: F.from_json(_json(), "order STRUCT<text: TIMESTAMP>")["order"]["text"])
 in_a_path = behind(lambda: F.get_json_object(_json(), "$.order.text").cast("timestamp"))
 in_a_udf = behind(lambda: F.udf(lambda text: text.replace(" ", "T"))("text").cast("timestamp"))
 
@@ -109,6 +114,104 @@ def within(delay):
 
 
 within_ten_minutes, within_a_day = within("10 minutes"), within("1 day")
+reversed_milliseconds = behind(lambda: (F.col("ms") / 1000000).cast("timestamp"))
+not_parsed = behind(lambda: F.expr("CASE WHEN n % 6 <> 1 THEN CAST(text AS TIMESTAMP) END"))
+from_text = behind(lambda: F.col("text").cast("timestamp"))
+
+
+def other_time(spark, a):
+    return tumbling(a.withColumn("e", F.col("text").cast("timestamp")).withWatermark("t", "10 minutes"), "e")
+
+
+def semi(spark, a, b):
+    return joined(spark, a, b, " AND t2 BETWEEN t AND t + INTERVAL 10 MINUTES", "leftSemi")
+
+
+def right(spark, a, b):
+    return joined(spark, a, b, " AND t2 BETWEEN t AND t + INTERVAL 10 MINUTES", "rightOuter")
+
+
+def by_window(spark, a, b):
+    left = a.withWatermark("t", "5 minutes").select(F.window("t", "10 minutes").alias("w"), "who")
+    right = b.withWatermark("t2", "5 minutes").select(F.window("t2", "10 minutes").alias("w"), "who2")
+    return left.join(right, "w")
+
+
+def united(spark, a, b):
+    left, right = a.withWatermark("t", "5 minutes"), b.withWatermark("t2", "5 minutes")
+    return tumbling(left.select("t", "who").union(right.select("t2", "who2")))
+
+
+def chained(spark, a):
+    hours = F.window(F.window_time("window"), "1 hour")
+    return tumbling(a.withWatermark("t", "5 minutes")).groupBy(hours).count()
+
+
+def unique_then_window(spark, a):
+    return tumbling(a.withWatermark("t", "30 minutes").dropDuplicates(["who", "t"]))
+
+
+def twice(spark, a):
+    return tumbling(a.withWatermark("t", "5 minutes")).groupBy("window").agg(F.count("*").alias("n"))
+
+
+def offset(spark, a):
+    return a.withWatermark("t", "10 minutes").groupBy(F.window("t", "10 minutes", "10 minutes", "3 minutes")).count()
+
+
+def by_time(spark, a):
+    return a.withWatermark("t", "10 minutes").groupBy("t").agg(F.max("n").alias("most"), F.sum("n").alias("sum"))
+
+
+def approximate(spark, a):
+    return a.withWatermark("t", "10 minutes").groupBy(F.window("t", "20 minutes")).agg(F.approx_count_distinct("who"))
+
+
+def stateless(spark, a):
+    return a.withWatermark("t", "10 minutes").where("n >= 0").select("t", F.upper("who").alias("who"))
+
+
+def with_a_table(spark, a):
+    people = spark.createDataFrame([("ada", 1), ("bob", 2), ("cy", 3)], "who STRING, floor INT")
+    return tumbling(a.join(people, "who").withWatermark("t", "10 minutes"), "t", "floor")
+
+
+def distinct(spark, a):
+    return a.withWatermark("t", "60 minutes").select("t", "who").distinct()
+
+
+def unique_windows(spark, a):
+    marked = a.withWatermark("t", "60 minutes").select(F.window("t", "10 minutes").alias("w"), "who")
+    return marked.dropDuplicates(["w", "who"])
+
+
+def of_states(conf, spends):
+    def job(spark, a):
+        import pandas
+
+        def count(key, frames, state):
+            seen = (state.get[0] if state.exists else 0) + sum(map(len, frames))
+            if state.hasTimedOut:
+                state.remove()
+            else:
+                state.update((seen,))
+                if spends:
+                    state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 60_000)
+            yield pandas.DataFrame({"key": [str(key[0])], "seen": [seen]})
+
+        marked = a.withWatermark("t", "10 minutes").withColumn("key", F.concat("who", F.col("t").cast("string")))
+        return marked.groupBy("key").applyInPandasWithState(
+            count, "key STRING, seen BIGINT", "seen BIGINT", "update", conf
+        )
+
+    return job
+
+
+no_timeout, with_timeout = of_states("NoTimeout", False), of_states("EventTimeTimeout", True)
+
+
+def of_a_topic(spark, a):
+    return tumbling(a.withWatermark("timestamp", "10 minutes"), "timestamp")
 """
 _A = parse_schema("t TIMESTAMP, text STRING, ms BIGINT, who STRING, n BIGINT")
 _B = parse_schema("t2 TIMESTAMP, who2 STRING")
@@ -146,11 +249,53 @@ _PARTNERS = _sample(
     ],
 )
 
+_JOINING = ("unbounded", "outer", "inner", "semi", "right", "by_window", "united")
+
+
+def _b(minutes: Sequence[int], people: Sequence[str] = ("ada", "bob", "cy")) -> Sample:
+    rows = ((f"{_NOON + timedelta(minutes=at):%Y-%m-%d %H:%M:%S}", people[n % 3]) for n, at in enumerate(minutes))
+    return _sample("b", _B, [*rows])
+
+
+def _texts(*texts: str) -> Sample:
+    """Rows of event times as text, some of which may say their zone."""
+    return Sample("a", parse_schema("text STRING, who STRING"), [(text, "ada") for text in texts], None)
+
+
+def _topic(partitions: Mapping[int, Sequence[int]], order: Sequence[int]) -> Sample:
+    """Records of partitions, whose times are minutes after noon; ``order``: of which partition each is."""
+    times = {partition: iter(minutes) for partition, minutes in partitions.items()}
+    rows = [
+        (f"{_NOON + timedelta(minutes=next(times[partition])):%Y-%m-%d %H:%M:%S}", partition, number)
+        for number, partition in enumerate(order)
+    ]
+    return _sample("a", parse_schema("timestamp TIMESTAMP, partition INT, offset BIGINT"), rows)
+
+
+_SAMPLES: Mapping[str, tuple[Sample, ...]] = {
+    "idle-source": (_a(_ORDERED), _b([*range(-20, 30, 10)])),
+    "source-without-data": (_a(_ORDERED), silent("b", "t2 TIMESTAMP, who2 STRING")),
+    "session-zone": (
+        _texts(
+            *(f"2026-03-17T{12 + at // 60:02}:{at % 60:02}:00{'Z' if at % 15 else ''}" for at in range(0, 120, 5)),
+        ),
+    ),
+    "clock-set-back": (
+        _texts(*(f"2026-10-25 0{hour}:{at:02}:00" for hour in (0, 1, 2, 2, 3, 4) for at in (5, 20, 35, 50))),
+    ),
+    "lagging-partition": (_topic({0: range(0, 120, 5), 1: range(-100, 0, 10)}, [0, 0, 0, 0, 1] * 4 + [0, 0, 0, 0]),),
+    "sound-idle-partition": (_topic({0: range(0, 120, 5), 1: range(4)}, [0, 1, 1, 1] + [0] * 20),),
+    "newest-first": (_a([at + 20 * block for block in range(5, -1, -1) for at in (0, 5, 10, 15)]),),
+    "unbounded": (_a(_ORDERED), _b(_ORDERED)),
+    "outer-waits": (_a(_FEW), _b(_FEW, ("ada", "zed", "xu"))),
+    "no-match": (_a([1, 2, 3, 4]), _b([1, 2, 3, 4], ("zed", "yan", "xu"))),
+}
+
 
 @dataclass(frozen=True)
 class FaultyJob:
     function: str
-    minutes: Sequence[int]
+    minutes: Sequence[int] = ()
     causes: tuple[str, ...] = ()
     fates: Mapping[str, int] = field(default_factory=dict)
     """How many rows there are of each fate, as far as it is known."""
@@ -158,10 +303,50 @@ class FaultyJob:
     trigger: str = "default"
     fails_on_4: bool = False
     """Whether ANSI mode, on by default from 4.0 on, ends the query."""
+    progress: tuple[str, ...] | None = None
+    """The causes by the progress of the same run, where progress shows others: fewer, or less of one."""
+    nameless: tuple[str, ...] | None = None
+    """The same before 3.2, where operators have no names in progress, if that is not the same."""
+    first: str = "3.0.3"
+    """The oldest version that has what the job uses."""
+    last: str = "4.3.0"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    sample: str = ""
+    """Its key in `_SAMPLES`."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        return (_a(self.minutes), *((_PARTNERS,) if self.function in ("unbounded", "outer", "inner") else ()))
+        if self.sample:
+            return _SAMPLES[self.sample]
+        return (_a(self.minutes), *((_PARTNERS,) if self.function in _JOINING else ()))
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return self.first, self.last
+
+    @property
+    def query(self) -> OwnQuery:
+        return replace(own_function(f"faulty_jobs:{self.function}"), output_mode=self.mode, trigger=self.trigger)
+
+    def expected(self, version: str) -> Named:
+        by_progress = self.causes if self.progress is None else self.progress
+        if version < "3.2" and self.nameless is not None:
+            by_progress = self.nameless
+        if self.fails_on_4 and version >= "4":
+            return [*self.causes], ["other-event-time"], {}
+        return [*self.causes], [*by_progress], {**self.fates}
+
+
+Named: TypeAlias = tuple[list[str], list[str], dict[str, int]]
+"""The causes by the sample, those by the progress of the same run, and how many rows have each fate, as far as all are known."""
+
+
+def named(answer: JobExplanation) -> Named:
+    """Return what an answer says; an answer by progress alone is made of the progress of the same run."""
+    fates = Counter(row.fate for row in answer.job.fates.rows)
+    queries = explain_progress(batch.progress for batch in answer.job.seen.batches).queries
+    by_progress = [cause.id for query in queries for cause in query.causes]
+    return [cause.id for cause in answer.causes], by_progress, {} if "not known" in fates else {**fates}
 
 
 JOBS: Mapping[str, FaultyJob] = {
@@ -174,12 +359,16 @@ JOBS: Mapping[str, FaultyJob] = {
     "short-delay": FaultyJob("sound", _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}),
     **{
         f"short-delay-{function.replace('_', '-')}": FaultyJob(
-            function, _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}
+            function,
+            _TWO_LATE,
+            ("short-delay",),
+            {"late": 2, "out": 18, "in state": 4},
+            first="3.1.3" if function == "microseconds" else "3.0.3",
         )
         for function in ("seconds", "microseconds", "in_json", "in_a_path", "in_a_udf")
     },
     "short-delay-of-sessions": FaultyJob(
-        "sessions", _TWO_LATE, ("short-delay",), {"late": 2, "out": 19, "in state": 3}
+        "sessions", _TWO_LATE, ("short-delay",), {"late": 2, "out": 19, "in state": 3}, first="3.2.4"
     ),
     "future-row": FaultyJob("sound", _A_FUTURE_ROW, ("future-row",), {"late": 16, "out": 7, "in state": 1}),
     "hours-of-twelve": FaultyJob(
@@ -188,27 +377,134 @@ JOBS: Mapping[str, FaultyJob] = {
         ("event-time-not-parsed",),
         {"no event time": 8, "late": 12, "in state": 4},
         fails_on_4=True,
+        progress=("null-event-time",),
     ),
-    "month-as-minute": FaultyJob("month_as_minute", _ORDERED, ("event-time-not-parsed",)),
-    "year-of-the-week": FaultyJob("year_of_the_week", _ORDERED, ("event-time-not-parsed",)),
+    "month-as-minute": FaultyJob("month_as_minute", _ORDERED, ("event-time-not-parsed",), progress=()),
+    "year-of-the-week": FaultyJob("year_of_the_week", _ORDERED, ("event-time-not-parsed",), progress=()),
     "milliseconds": FaultyJob("milliseconds", _ORDERED, ("milliseconds-as-seconds",)),
-    "append-waits": FaultyJob("sound", _FEW, ("append-before-any-later-row",), {"in state": 4}),
-    "other-column": FaultyJob("other_column", _ORDERED, ("watermark-on-other-column",), {"out": 24}, "update"),
-    "other-column-refused": FaultyJob("other_column", _ORDERED, ("watermark-on-other-column",)),
-    "after": FaultyJob("after", _ORDERED, ("watermark-after-operator",), {}, "update"),
+    "append-waits": FaultyJob("sound", _FEW, ("append-before-any-later-row",), {"in state": 4}, progress=()),
+    "other-column": FaultyJob(
+        "other_column", _ORDERED, ("watermark-on-other-column",), {"out": 24}, "update", progress=()
+    ),
+    "other-column-refused": FaultyJob("other_column", _ORDERED, ("watermark-on-other-column",), progress=()),
+    "after": FaultyJob(
+        "after", _ORDERED, ("watermark-after-operator",), {}, "update", progress=(), nameless=("state-never-removed",)
+    ),
     "without": FaultyJob("without", _ORDERED, ("no-watermark",), {"out": 24}, "update"),
-    "without-refused": FaultyJob("without", _ORDERED, ("no-watermark",)),
-    "unbounded": FaultyJob("unbounded", _FEW, ("join-without-bound",), {"joined": 9, "in state": 1}),
-    "outer-waits": FaultyJob("outer", _FEW, ("outer-join-waits",), {"joined": 7, "in state": 3}),
+    "without-refused": FaultyJob("without", _ORDERED, ("no-watermark",), progress=()),
+    "unbounded": FaultyJob(
+        "unbounded", (), ("join-without-bound",), {"joined": 48}, sample="unbounded", nameless=("state-never-removed",)
+    ),
+    "outer-waits": FaultyJob(
+        "outer", (), ("outer-join-waits",), {"joined": 4, "in state": 4}, progress=(), sample="outer-waits"
+    ),
     "unique-names": FaultyJob(
-        "unique_names", _ORDERED, ("deduplication-without-event-time",), {"out": 3, "duplicate": 21}
+        "unique_names", _ORDERED, ("deduplication-without-event-time",), {"out": 3, "duplicate": 21}, progress=()
     ),
     "within-ten-minutes": FaultyJob(
-        "within_ten_minutes", _ORDERED, ("duplicates-after-the-delay",), {"out": 9, "duplicate": 15}
+        "within_ten_minutes",
+        _ORDERED,
+        ("duplicates-after-the-delay",),
+        {"out": 9, "duplicate": 15},
+        progress=(),
+        first="3.5.9",
     ),
-    "sound-within-a-day": FaultyJob("within_a_day", _ORDERED, fates={"out": 3, "duplicate": 21}),
-    "once": FaultyJob("sound", _ORDERED, ("last-windows-left-by-once",), {"out": 16, "in state": 8}, trigger="once"),
+    "sound-within-a-day": FaultyJob("within_a_day", _ORDERED, fates={"out": 3, "duplicate": 21}, first="3.5.9"),
+    "once": FaultyJob(
+        "sound", _ORDERED, ("last-windows-left-by-once",), {"out": 16, "in state": 8}, trigger="once", progress=()
+    ),
     "available-now": FaultyJob(
-        "sound", _ORDERED, ("last-windows-left",), {"out": 20, "in state": 4}, trigger="availableNow"
+        "sound",
+        _ORDERED,
+        ("last-windows-left",),
+        {"out": 20, "in state": 4},
+        trigger="availableNow",
+        progress=(),
+        first="3.3.4",
     ),
+    "no-data-off": FaultyJob(
+        "sound",
+        _ORDERED,
+        ("no-data-batches-off",),
+        progress=(),
+        conf={"spark.sql.streaming.noDataMicroBatches.enabled": "false"},
+        fates={"out": 16, "in state": 8},
+    ),
+    "idle-source": FaultyJob(
+        "inner", (), ("idle-source",), sample="idle-source", fates={"joined": 10, "without partner": 2, "in state": 17}
+    ),
+    "source-without-data": FaultyJob(
+        "outer", (), ("source-without-data",), sample="source-without-data", fates={"filtered": 24}
+    ),
+    "seconds-as-milliseconds": FaultyJob(
+        "reversed_milliseconds", _ORDERED, ("seconds-as-milliseconds",), fates={"in state": 24}
+    ),
+    "null-after-parsing": FaultyJob(
+        "not_parsed", _ORDERED, ("null-event-time",), {"out": 16, "no event time": 4, "in state": 4}
+    ),
+    "other-time": FaultyJob(
+        "other_time",
+        _ORDERED,
+        ("watermark-on-other-column",),
+        {"out": 24},
+        "update",
+        progress=("watermark-not-used",),
+        nameless=("state-never-removed",),
+    ),
+    "session-zone": FaultyJob(
+        "from_text",
+        (),
+        ("session-zone",),
+        progress=("short-delay",),
+        conf={"spark.sql.session.timeZone": "Europe/Berlin"},
+        sample="session-zone",
+        fates={"out": 15, "late": 6, "in state": 3},
+    ),
+    "clock-set-back": FaultyJob(
+        "from_text",
+        (),
+        ("daylight-saving",),
+        progress=("short-delay",),
+        conf={"spark.sql.session.timeZone": "Europe/Berlin"},
+        sample="clock-set-back",
+        fates={"out": 20, "late": 3, "in state": 1},
+    ),
+    "lagging-partition": FaultyJob(
+        "of_a_topic",
+        (),
+        ("lagging-partition",),
+        progress=("short-delay",),
+        sample="lagging-partition",
+        fates={"out": 16, "late": 4, "in state": 4},
+    ),
+    "sound-idle-partition": FaultyJob(
+        "of_a_topic", (), sample="sound-idle-partition", fates={"out": 21, "in state": 3}
+    ),
+    "newest-first": FaultyJob(
+        "sound", (), ("newest-files-first",), sample="newest-first", fates={"in state": 4, "late": 20}
+    ),
+    "no-match": FaultyJob("outer", (), ("outer-join-waits",), progress=(), sample="no-match", fates={"in state": 8}),
+    "no-timeout": FaultyJob("no_timeout", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
+    "several-aggregations": FaultyJob("twice", _ORDERED, ("several-operators-below-3.5",), last="3.3.4"),
+    "sound-with-timeout": FaultyJob("with_timeout", _ORDERED, mode="update", first="3.4.4"),
+    "sound-semi-join": FaultyJob(
+        "semi", _ORDERED, first="3.1.3", fates={"without partner": 18, "joined": 5, "in state": 7}
+    ),
+    "sound-right-join": FaultyJob("right", _ORDERED, fates={"without partner": 14, "joined": 10, "in state": 6}),
+    "sound-join-by-window": FaultyJob("by_window", _ORDERED),
+    "sound-union": FaultyJob("united", _ORDERED),
+    "sound-chained": FaultyJob("chained", _ORDERED, first="3.5.9", fates={"out": 22, "in state": 2}),
+    "sound-unique-then-window": FaultyJob("unique_then_window", _ORDERED, fates={"out": 24}),
+    "sound-update": FaultyJob("sound", _ORDERED, mode="update", fates={"out": 24}),
+    "sound-complete": FaultyJob("sound", _ORDERED, mode="complete", fates={"out": 24}),
+    "sound-sessions": FaultyJob("sessions", _ORDERED, first="3.2.4", fates={"out": 21, "in state": 3}),
+    "sound-offset": FaultyJob("offset", _ORDERED, fates={"out": 21, "in state": 3}),
+    "sound-by-time": FaultyJob("by_time", _ORDERED, fates={"out": 22, "in state": 2}),
+    "sound-approximate": FaultyJob("approximate", _ORDERED, fates={"out": 20, "in state": 4}),
+    "sound-stateless": FaultyJob("stateless", _ORDERED, fates={"out": 24}),
+    "sound-with-a-table": FaultyJob("with_a_table", _ORDERED),
+    "sound-distinct": FaultyJob("distinct", _ORDERED, fates={"out": 24}),
+    "sound-unique-windows": FaultyJob("unique_windows", _ORDERED),
+    "sound-from-text": FaultyJob("from_text", _ORDERED, fates={"out": 20, "in state": 4}),
 }
+"""Each job with the causes that `explain` names and with those that its progress alone shows."""

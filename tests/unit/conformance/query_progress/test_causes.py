@@ -10,6 +10,7 @@ import pytest
 
 from conformance.query_progress.answer import ProgressExplanation, explain_progress, rule
 from conformance.query_progress.causes import _written
+from conformance.suite.discovery import shipped
 from tests.support.commands import answer_of
 from tests.unit.conformance.query_progress.lines import pretty, progress
 
@@ -64,6 +65,21 @@ def test_an_answer_has_at_most_25_lines_of_100_columns_and_the_same_as_json(caps
     assert query["runs"][0]["over_time"]
 
 
+def test_each_symptom_has_a_table_whose_cases_are_there(capsys):
+    _, text, _ = answer_of(capsys, "explain", "--help")
+    symptoms = re.search(r"shows each cause: (.*?)\.", " ".join(text.replace("│", " ").split()))
+    names = re.findall(r"[a-z-]+", symptoms[1].replace(" or ", " "))
+    assert len(names) == 7
+    for name in names:
+        code, text, _ = answer_of(capsys, "explain", "--symptom", name, "--json")
+        rows = json.loads(text)
+        assert code == 0
+        assert len(rows) >= 3
+        assert all((shipped() / f"{row['case']}.yaml").is_file() and row["mending"] for row in rows)
+    code, _, errors = answer_of(capsys, "explain", "--symptom", "no-idea")
+    assert (code, "is none of no-output, rows-missing" in " ".join(errors.split())) == (2, True)
+
+
 def test_without_progress_it_says_so_and_exits_with_2(tmp_path, capsys):
     (tmp_path / "x.log").write_text('{"other": 1}\n')
     code, _, errors = answer_of(capsys, "explain", "--progress", str(tmp_path / "x.log"))
@@ -94,6 +110,72 @@ def test_a_partition_that_lags_explains_dropped_rows_before_the_delay():
     (cause,) = explain_progress(lines).queries[0].causes
     assert cause.id == "lagging-partition"
     assert "orders-1 is 900 offsets behind, the next 0" in cause.evidence[0]
+
+
+MARK = {"state": {"stateStoreSave": 3}}
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+
+
+def again(first, *lines, **more):
+    """Progress of a second run of the query, from this micro-batch on."""
+    return [{**progress(first + n, **line), **more, "runId": "c" * 8} for n, line in enumerate(lines)]
+
+
+def named(lines):
+    (query,) = explain_progress(lines).queries
+    return [cause.id for cause in query.causes]
+
+
+def sources(*names):
+    return {"sources": [{"description": name, "numInputRows": 3} for name in names]}
+
+
+@pytest.mark.parametrize(("order", "causes"), [("xy", []), ("yx", ["restart-with-other-order"])])
+def test_a_restart_with_sources_in_another_order_is_named(order, causes):
+    first = [progress(n, high=n * 10, mark=n * 10 - 15, out=1, **MARK) | sources("x", "y") for n in range(3)]
+    later = [{"high": n * 10, "mark": n * 10 - 15, "out": 1, **MARK} for n in range(3, 6)]
+    assert named([*first, *again(3, *later, **sources(*order))]) == causes
+
+
+@pytest.mark.parametrize(("policy", "causes"), [(None, []), ("max", ["restart-with-other-policy"])])
+def test_a_restart_with_another_policy_is_named_by_an_event_log(policy, causes):
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+    lines = [progress(n, high=n * 10, mark=n * 10 - 15, out=1, sources=[1, 1], **MARK) for n in range(3)]
+    later = [{"high": n * 10, "mark": n * 10 - 15, "out": 1, "sources": [1, 1], **MARK} for n in range(3, 6)]
+    logged = [{"Event": event, "progress": one} for one in (*lines, *again(3, *later))]
+    logged[3:3] = [{"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {POLICY: policy} if policy else {}}]
+    assert named(map(json.dumps, logged)) == causes
+
+
+@pytest.mark.parametrize(("rows", "causes"), [(200, ["short-delay"]), (40, ["backlog-in-many-batches"])])
+def test_a_restart_that_divides_a_backlog_explains_rows_that_are_late_since(rows, causes):
+    first = [progress(n, rows=200, high=n * 10, mark=n * 10 - 15, out=1, **MARK) for n in range(3)]
+    later = [
+        {"rows": rows, "low": n, "high": n * 10, "mark": n * 10 - 15, "dropped": 1, "out": 1, **MARK} for n in (3, 4)
+    ]
+    assert named([*first, *again(3, *later)]) == causes
+
+
+@pytest.mark.parametrize(
+    ("falls", "causes"),
+    [((0, 5, 10), ["other-event-time"]), ((0, 5, 900), ["short-delay"]), ((300, 305), ["short-delay"])],
+)
+def test_event_times_that_fall_back_by_half_a_day_are_of_another_pattern(falls, causes):
+    times = [700, 705, 715, *falls]
+    lines = [progress(n, high=at, mark=700 if n > 2 else 0, dropped=n > 2, out=1, **MARK) for n, at in enumerate(times)]
+    assert named(lines) == causes
+
+
+@pytest.mark.parametrize(("out", "causes"), [(0, ["join-waits"]), (1, [])])
+def test_a_join_that_emitted_nothing_waits(out, causes):
+    lines = [progress(n, high=n, mark=0, out=out, state={"symmetricHashJoin": 2 + n // 2}) for n in range(3)]
+    assert named(lines) == causes
+
+
+@pytest.mark.parametrize(("out", "causes"), [(lambda n: n, []), (lambda n: 1, ["watermark-not-used"])])
+def test_complete_mode_keeps_its_state_and_update_mode_should_not(out, causes):
+    lines = [progress(n, high=n * 10, mark=n * 10, out=out(n), state={"stateStoreSave": n}) for n in range(1, 8)]
+    assert named(lines) == causes
 
 
 def test_an_event_log_tells_settings_failures_and_idle_triggers():
