@@ -134,7 +134,7 @@ def explain(
     if symptom is not None:
         causes = _causes_of(symptom)
         lines_of_all = (Text(line, style=_style(line)) for cause in causes for line in _cause_lines(**cause))
-        print_answer(lines_of_all, [*causes], as_json=as_json)
+        print_answer(lines_of_all, [*causes], as_json=as_json, verbose=verbose)
         return
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}

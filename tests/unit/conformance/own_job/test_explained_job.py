@@ -153,7 +153,7 @@ def test_a_query_without_an_answer_hides_no_other(monkeypatch, capsys):
 
     monkeypatch.setattr(explained_job, "explain_query", explain_one)
     monkeypatch.setattr(explain, "queries", lambda *_: JobQueries(tuple(asked), None, ("a note",)))
-    code = explain._explain_job(SimpleNamespace(), "4.3.0", None, None, 6, as_json=False)
+    code = explain._explain_job(SimpleNamespace(), "4.3.0", None, None, 6, verbose=False, as_json=False)
     said = capsys.readouterr()
     assert code == 1
     assert said.out.count(" on 4.3.0: 24 rows in") == 2
