@@ -1,4 +1,4 @@
-"""Measures what docs/performance.md says: ``python -m benchmarks [--only TEXT] [--turns 3]``.
+"""Measures what docs/performance.md says: ``python -m benchmarks [--only TEXT] [--by-turns] [--turns 3]``.
 
 ``figures.yaml`` lists the figures of each table: a command, and what it measured with the release, revision, day and machine. A command
 of the product with ``of`` runs by turns with that revision, and the least CPU time of each counts; of a program in this folder the end
@@ -37,11 +37,13 @@ _MB = 1 << 20
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="measure the figures whose command has this text")
+    parser.add_argument("--by-turns", action="store_true", help="measure only what runs by turns with a revision")
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     tables, slower = _tables(), []
     with tempfile.TemporaryDirectory() as name:
-        for figure in (figure for table in tables for figure in table["figures"] if options.only in figure["command"]):
+        figures = [figure for table in tables for figure in table["figures"] if options.only in figure["command"]]
+        for figure in (figure for figure in figures if "of" in figure or not options.by_turns):
             before = figure.get("ratio")
             _measure(figure, Path(name), options.turns)
             print(f"{figure['command']}: {figure['measured']}", flush=True)

@@ -53,7 +53,6 @@ def main() -> None:
 
 def _measured(number: int, versions: int) -> tuple[float, int]:
     """Seconds of a run, and bytes of memory at its peak."""
-    from rich.console import Console
 
     from conformance.cli.console import errors_console
     from conformance.cli.progress import CaseAnswers
@@ -65,7 +64,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from reports.results.reading import Results
     from reports.results.records import Header
     from reports.results.records import TargetRecord as TargetRecord
-    from reports.terminal.matrix import show
+    from reports.terminal.matrix import lines
     from tests.support.miniature.runtime import MiniatureRuntime
     from tests.support.miniature.target import SPARK_359
 
@@ -101,7 +100,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
             sys.stderr = stderr
         results = Results.read(folder / "results.jsonl")
         assert results.footer.counts == {"conforms": number * versions}, results.footer.counts
-        show(results, Console(file=io.StringIO(), width=120))
+        lines(results, 120, verbose=True)
         seconds = time.monotonic() - began
     unit = 1 if sys.platform == "darwin" else 1024
     return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
