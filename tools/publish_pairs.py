@@ -12,7 +12,6 @@ from io import BytesIO
 
 from pydantic import TypeAdapter
 
-from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.gate import KnownPair, known_pair
@@ -22,15 +21,12 @@ from reports.results.compression import compressed
 from reports.results.published import left_out, published_results
 from reports.results.records import Cell
 
-FIRST = SparkVersion(3, 4, 0)
-"""The pairs of older lines would take as much room again as all these; the gate computes them."""
-
 
 def content(report: Report) -> bytes:
-    """Return the plain content of the file: of the newest release of each line from ``FIRST`` on and those of later ones."""
+    """Return the plain content of the file: of the newest release of each line and those of later ones."""
     read, matrix = report.results, report.matrix
     own = {**report.cases, **report.changed}
-    targets = sorted((version, target) for target in report.targets if (version := target.version) and version >= FIRST)
+    targets = sorted((version, target) for target in report.targets if (version := target.version))
     newest = [target for _, target in reversed(targets)]
     lines: dict[str, bytes] = {}
     for at, before in enumerate(newest):
