@@ -309,4 +309,5 @@ def test_the_published_columns_are_ones_that_may_be_published() -> None:
     done = CliRunner().invoke(app, ["maintain", "columns"])
     assert done.exit_code == 0
     assert "compared with Apache's 3.5.9, none different" in done.output
+    done = CliRunner().invoke(app, ["maintain", "columns", "--verbose"])
     assert "of the suite newer than this run" in done.output
