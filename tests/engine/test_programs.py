@@ -401,7 +401,7 @@ SETTINGS = dict(
     [("spark.sql." + name, value) for name, value in [
         ("session.timeZone", "Europe/Berlin"), ("ansi.enabled", "false"), ("caseSensitive", "true"), ("shuffle.partitions", "7"),
         ("legacy.timeParserPolicy", "LEGACY"), ("execution.arrow.pyspark.enabled", "true"), ("datetime.java8API.enabled", "true"),
-        ("streaming.numRecentProgressUpdates", "1"), ("maxToStringFields", "1"),
+        ("maxToStringFields", "1"),
     ]]
 )
 
