@@ -9,8 +9,9 @@ import typer
 from conformance.cli import options
 from conformance.cli.console import print_answer, width
 from conformance.cli.options import argument, output_option
+from reports.analysis.matrix import Matrix
 from reports.results.reading import Results
-from reports.terminal.matrix import exit_code, lines
+from reports.terminal.matrix import lines
 
 
 def combine(
@@ -28,4 +29,4 @@ def combine(
     print_answer(lines(combined, width(), verbose=verbose), verbose=verbose)
     if output is not None:
         combined.write(output)
-    raise typer.Exit(exit_code(combined))
+    raise typer.Exit(Matrix.of(combined).exit_code)

@@ -201,9 +201,8 @@ def print_tables(
     """Print tables, an empty line between two, or the same as a record for programs."""
     console = SafeConsole(highlight=False, force_terminal=sys.stdout.isatty())
     with console.capture() as drawn:
-        for number, table in enumerate(() if as_json else tables):
-            console.print(*([""] if number else []), table, sep="\n")
-    rows = map(Text.from_ansi, drawn.get().splitlines())
+        console.print(*(part for table in (() if as_json else tables) for part in (table, "")), sep="\n")
+    rows = map(Text.from_ansi, drawn.get().rstrip("\n").splitlines())
     print_answer(rows, record, as_json=as_json, broken=False, verbose=verbose)
 
 

@@ -22,7 +22,7 @@ from conformance.core.data import Json
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion, releases
-from conformance.core.wrapping import MOST_ROWS, wrapped
+from conformance.core.wrapping import fitted
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
@@ -47,6 +47,8 @@ MICRO_BATCHES = 6
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
 
+DETAILS = ((2, 1, 0), (2,))
+"""How much an answer says: of these the first that fits; everything with --verbose."""
 STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
     "step": "bold",
@@ -133,7 +135,7 @@ def explain(
     """
     if symptom is not None:
         causes = _causes_of(symptom)
-        lines_of_all = (Text(line, style=_style(line)) for cause in causes for line in _cause_lines(**cause))
+        lines_of_all = (_styled(line) for cause in causes for line in _cause_lines(**cause))
         print_answer(lines_of_all, [*causes], as_json=as_json, verbose=verbose)
         return
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
@@ -206,11 +208,8 @@ def explain(
         lines, record = explanation.explanation_lines(question, predicted), explanation.record(question, predicted)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
-    every = [*lines]
-    rows = _fitting(
-        lambda most: (Text(str(line), style=STYLES.get(line.tone, "")) for line in every if _detail(line) <= most),
-        verbose=verbose,
-    )
+    styled = [(Text(str(line), STYLES.get(line.tone, "")), _detail(line)) for line in lines]
+    rows = fitted(lambda most: [text for text, detail in styled if detail <= most], DETAILS[verbose], width())
     print_answer(rows, record, as_json=as_json, verbose=verbose)
 
 
@@ -358,25 +357,13 @@ def _show(
 
         page.write(explanation_page(pages, notes))
         last = [Text(f"The answer as a page: {seen_from_here(page.path)}", style="dim")]
-    rows = _fitting(
-        lambda detail: (Text(line, style=_style(line)) for line in lines_of(detail)), len(last), verbose=verbose
-    )
+    rows = fitted(lambda most: map(_styled, lines_of(most)), DETAILS[verbose], width(), len(last))
     print_answer([*rows, *last], record, as_json=as_json, verbose=verbose)
 
 
-def _fitting(lines_of: Callable[[int], Iterable[Text]], below: int = 0, *, verbose: bool) -> list[Text]:
-    """Return the rows of an answer with as much detail as fits, above ``below`` more rows; with all of it if ``verbose``."""
-    most, columns = MOST_ROWS - below, width()
-    for detail in (2, 1, 0):
-        rows = [row for line in lines_of(detail) for row in wrapped(line, columns)]
-        if verbose or len(rows) <= most:
-            break
-    return rows
-
-
-def _style(line: str) -> str:
+def _styled(line: str) -> Text:
     mark = line.strip()[:1]
-    return "bold" if not line.startswith(" ") else {"✗": "bold red", "●": "green"}.get(mark, "")
+    return Text(line, "bold" if not line.startswith(" ") else {"✗": "bold red", "●": "green"}.get(mark, ""))
 
 
 def _predicted(case: Case, version: SparkVersion) -> Prediction:

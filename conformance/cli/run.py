@@ -28,8 +28,9 @@ from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
 from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateWitness, plan_run, run_plan
 from conformance.runner.project import ProjectSettings
+from reports.analysis.matrix import Matrix
 from reports.results.reading import Results
-from reports.terminal.matrix import exit_code, lines
+from reports.terminal.matrix import lines
 
 
 @grouped
@@ -141,7 +142,7 @@ def run(
     if plan.smoke is not None:
         answer.insert(1, Text(str(plan.smoke)))
     print_answer(answer, verbose=verbose)
-    raise typer.Exit(exit_code(results))
+    raise typer.Exit(Matrix.of(results).exit_code)
 
 
 def _lines(plan: RunPlan) -> Iterator[str]:

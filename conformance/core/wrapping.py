@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
 from rich.console import Console
 from rich.text import Text
+
+Detail = TypeVar("Detail")
 
 MOST_ROWS = 24
 """The rows of a terminal that an answer takes, unless everything is asked for."""
@@ -20,3 +25,15 @@ def wrapped(line: Text, width: int) -> list[Text]:
     for row in rows:
         row.rstrip()
     return [Text(" " * (start + 2 * (number > 0))).append_text(row) for number, row in enumerate(rows)]
+
+
+def fitted(
+    lines_of: Callable[[Detail], Iterable[Text]], details: Sequence[Detail], width: int, below: int = 0
+) -> list[Text]:
+    """Return the rows with the first of ``details`` that fits `MOST_ROWS` above ``below`` more rows, else with the last."""
+    rows: list[Text] = []
+    for detail in details:
+        rows = [row for line in lines_of(detail) for row in wrapped(line, width)]
+        if len(rows) + below <= MOST_ROWS:
+            break
+    return rows

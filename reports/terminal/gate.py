@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from rich.text import Text
 
 from conformance.core.wording import counted
-from conformance.core.wrapping import MOST_ROWS, wrapped
+from conformance.core.wrapping import fitted
 from conformance.judging.comparison import MEANINGS
 from conformance.judging.finding import INDENT
 from conformance.suite.conditions import KINDS
@@ -56,15 +55,13 @@ def lines(
 
     ``titles``: maps the id of a case to its title, where that is at hand; ``notes``: what to say before the verdict.
     """
-    notes = [*notes]
-    shown: list[Text] = []
-    for detail in (_Detail(),) if verbose else _SHORTER:
+    noted = [*notes]
+
+    def lines_of(detail: _Detail) -> list[Text]:
         *about, verdict = _lines(answer, titles, detail)
-        rows = (row for line in (*about, *notes, verdict) for row in wrapped(line, width))
-        shown = [*islice(rows, None if verbose or detail is _SHORTER[-1] else MOST_ROWS + 1)]
-        if len(shown) <= MOST_ROWS:
-            break
-    return shown
+        return [*about, *noted, verdict]
+
+    return fitted(lines_of, (_Detail(),) if verbose else _SHORTER, width)
 
 
 def tallies(answer: Gate) -> list[TallyRow]:

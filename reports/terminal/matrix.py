@@ -11,7 +11,7 @@ from itertools import chain
 from rich.text import Text
 
 from conformance.core.wording import shortened
-from conformance.core.wrapping import MOST_ROWS
+from conformance.core.wrapping import fitted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
@@ -35,20 +35,17 @@ def lines(results: Results, width: int, *, verbose: bool = False) -> list[Text]:
     native = [Text(str(use)) for use in native_uses(results)]
     said = (Text(line, style=final_style(matrix.exit_code)) for line in summary(matrix).splitlines())
     shown = [*said, *native, *_findings(matrix), Text()]
-    parts = [*chain.from_iterable(drawn(part, width) for part in matrix.parts)]
-    if not verbose and len(shown) + len(parts) >= MOST_ROWS:
-        parts = [*chain.from_iterable(drawn(part, width, each=False) for part in matrix.parts)]
-    return shown + parts
+
+    def lines_of(each: bool) -> list[Text]:
+        return [*shown, *chain.from_iterable(drawn(part, width, each=each) for part in matrix.parts)]
+
+    return fitted(lines_of, (True,) if verbose else (True, False), width)
 
 
 def drawn(matrix: Matrix, width: int, *, each: bool = True) -> Iterator[Text]:
     """Yield the rows of the matrix and its legend; ``each``: whether each case has a row, else families only."""
     if matrix.cases and matrix.targets:
         yield from (*_table(matrix, width, each=each), Text(), *_legend(matrix, width))
-
-
-def exit_code(results: Results) -> int:
-    return Matrix.of(results).exit_code
 
 
 def _table(matrix: Matrix, width: int, *, each: bool) -> Iterator[Text]:

@@ -11,15 +11,15 @@ globalThis.reportSearch = (entries) => {
     ["daylight dst saving summer winter timezone tz utc zone october march", "zone session"], ["clock", "zone"],
     ["disappear missing lost gone lose miss vanish", "vanish lose"],
     ["duplicate dup dedup deduplicate distinct", "duplicate deduplication twice"], ["twice double", "twice duplicate"],
-    ["output result show appear print", "emit come"], ["nothing never none no empty", "come never"],
-    ["rollback revert downgrade undo", "back"], ["upgrade migrate migration update", "upgrade version"],
+    ["output result show appear print write produce", "emit come"], ["nothing never none no empty", "come never"],
+    ["rollback revert downgrade undo", "back resume version"], ["upgrade migrate migration update", "upgrade version"],
     ["reprocess historical history backlog", "backfill"], ["replay retry", "replay crash"],
     ["retention expired", "gone topic"], ["bucket directory path location copy", "folder move"],
     ["ci pipeline build", "gate ci"], ["skew slow lag slowest", "slow idle"],
     ["threshold lateness", "delay"], ["clean cleanup expire expiration purge remove release buffer", "evict"],
     ["scratch", "new checkpoint"], ["modify change alter stateful operation", "change"],
     ["timestamp time", "time"], ["null none nan", "null"], ["unsupported rejected supported disallowed", "refuse reject"],
-    ["die crash kill oomkilled restart", "restart crash"], ["late delayed", "late"], ["drop discard filter", "drop"], ["switch enable", "set"], ["ignore", "use keep old"],
+    ["die crash kill oomkilled restart", "restart crash"], ["late delayed", "late"], ["include accept aggregate", "count drop"], ["multiple two several second", "chain several"], ["different", "several lowest"], ["drop discard filter", "drop"], ["switch enable", "set"], ["ignore", "use keep old"],
     ["survive", "resume"],
   ]) for (const word of words.split(" ")) ALSO[stem(word)] = [stem(word), ...others.split(" ").map(stem)];
 

@@ -16,7 +16,7 @@ from reports.analysis.matrix import Matrix, summary
 from reports.results.reading import Results
 from reports.results.records import Footer
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
-from reports.terminal.matrix import exit_code, lines
+from reports.terminal.matrix import lines
 from tests.support.runs import FINISHED, header, written
 
 OLD, NEW = "spark-3.5.9", "spark-4.3.0"
@@ -66,7 +66,7 @@ def test_every_status_has_a_look_and_a_meaning_of_its_own() -> None:
 def test_exit_code_and_sentence(tmp_path: Path, statuses: tuple[Status, ...], code: int, sentence: str) -> None:
     places = [(case, target) for case in ("late/a", "late/b", "joins/c") for target in (OLD, NEW)]
     of = results(tmp_path, dict(zip(places, statuses, strict=False)))
-    assert exit_code(of) == code
+    assert Matrix.of(of).exit_code == code
     assert summary(Matrix.of(of)).endswith(sentence)
     assert sentence in " ".join(drawn(of).split()).partition(" 3.5.9 4.3.0 ")[0]
 
@@ -80,7 +80,7 @@ def test_exit_code_and_sentence(tmp_path: Path, statuses: tuple[Status, ...], co
 )
 def test_an_empty_matrix_is_never_green(cases: tuple[str, ...], targets: tuple[str, ...], sentence: str) -> None:
     empty = Results(header(cases, targets), (), Footer(counts={}, finished=FINISHED))
-    assert exit_code(empty) == 3
+    assert Matrix.of(empty).exit_code == 3
     assert drawn(empty).strip() == sentence
 
 
@@ -88,7 +88,7 @@ def test_a_cell_without_a_record_is_not_run(tmp_path: Path) -> None:
     full = results(tmp_path)
     holed = Results(full.header, full.cells[1:], full.footer)
     assert Matrix.of(holed).status("late/a", OLD) == "not-run"
-    assert exit_code(holed) == 3
+    assert Matrix.of(holed).exit_code == 3
 
 
 def test_totals(tmp_path: Path) -> None:
@@ -110,7 +110,8 @@ def test_it_is_drawn(tmp_path: Path) -> None:
         },
     )
     assert drawn(of) == (
-        "3 cases × 2 versions: 2 conform, 1 unsupported, 1 not applicable; 1 violates, 1 broken\n"
+        "3 cases × 2 versions: 2 conform, 1 unsupported, 1 not applicable; 1 violates,\n"
+        "  1 broken\n"
         "\n"
         "✗ late/a on spark-3.5.9: violates\n"
         "  step 1 (late/a.yaml:16), micro-batch 0\n"
