@@ -200,7 +200,7 @@ def test_the_action_takes_no_option_for_a_path_and_no_path_for_an_option(tmp_pat
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_no_module_is_looked_for_in_the_checkout(path: Path) -> None:
-    """``python -m`` looks in the working directory first; ``tools``, ``tests`` and ``benchmarks`` are our own, and run only in our own checkout."""
+    """``python -m`` looks in the working directory first; ``tools``, ``tests`` and ``benchmarks`` run only in our own checkout."""
     found = re.findall(r"python3? (?:-\w )*-m \w+", path.read_text(encoding="utf-8"))
     assert [
         line for line in found if "-P" not in line and not line.endswith(("-m tools", "-m tests", "-m benchmarks"))
