@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
-from conformance.cli.console import command_line, errors_console, print_answer, seen_from_here
+from conformance.cli.console import command_line, errors_console, print_answer, seen_from_here, width
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
@@ -21,6 +21,7 @@ from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
+from conformance.core.wrapping import MOST_ROWS, wrapped
 from conformance.language.streams import KAFKA
 from conformance.own_job import job_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
@@ -183,7 +184,8 @@ def check(
         line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
         lines = [Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended)), *lines]
         whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
-    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=verbose)
+    lines = lines if verbose else _without_the_same(lines)
+    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=True)
     raise typer.Exit(ended)
 
 
@@ -222,6 +224,17 @@ def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     path = seen_from_here(verdict.case.path)
     case = f"The case is in {path}" if not verdict.digests else "No case is kept of so many rows"
     yield Text(f"{case}, the verdict as a page in {page}.", style="dim")
+
+
+def _without_the_same(lines: list[Text]) -> list[Text]:
+    """Leave out conditions that change nothing, if a terminal has no room for all: what differs, is lost or was not tried stays."""
+    if sum(len(wrapped(line, width())) for line in lines) <= MOST_ROWS:
+        return lines
+    kept = [line for line in lines if not line.plain.startswith(f"{_GLYPHS['same']} also ")]
+    said = Text(
+        f"{counted(len(lines) - len(kept), 'more condition')} with the same rows; --verbose prints all", style="dim"
+    )
+    return [*kept, said] if len(kept) < len(lines) else lines
 
 
 class _Shown:

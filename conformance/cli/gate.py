@@ -87,7 +87,8 @@ def gate(
     )
     vendors = [Text(str(runtime), style="dim") for runtime in runtimes.values()]
     rows = () if as_json else lines(answer, known.titles, vendors, verbose=verbose, width=width())
-    print_answer(rows, _record(answer, [*runtimes.values()]) if as_json else {}, as_json=as_json, verbose=verbose)
+    # What it was asked for and did not try stands at its end, so no row is cut off.
+    print_answer(rows, _record(answer, [*runtimes.values()]) if as_json else {}, as_json=as_json, verbose=True)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)

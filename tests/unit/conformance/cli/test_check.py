@@ -114,7 +114,7 @@ def test_what_functions_of_a_sink_write_is_written_by_one_run_after_another(
 
 
 def test_options_without_effect_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def survey(survey: programs.Survey, _: object) -> ProgramSeen:
+    def survey(survey: programs.Survey, *_: object) -> ProgramSeen:
         counts = QuerySeen(
             name=None, output_mode="update", trigger="once", sink="noop", at="job.py:9", reads=("orders",)
         )
@@ -124,7 +124,7 @@ def test_options_without_effect_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
         trial.listener.begins(own_function("a:b"), case(), (), Path())
         raise WrongUsage("no engine here")
 
-    monkeypatch.setattr(programs.Survey, "ask", survey)
+    monkeypatch.setattr(programs.Survey, "_ask", survey)
     monkeypatch.setattr(Trial, "answer", answer)
     Path("job.py").write_text("")
     options = ["--run-sinks", "--jobs", "3", "--package", "3.4=a:b:1", "--package", "4.1=a:b:2"]

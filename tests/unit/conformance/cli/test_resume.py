@@ -44,7 +44,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         archive.writestr("acme/Jobs.class", "")
 
     def run(*options: str, queries: Sequence[QuerySeen] = (query(),)):
-        def made(survey: programs.Survey, _: object) -> ProgramSeen:
+        def made(survey: programs.Survey, _: object, **__: object) -> ProgramSeen:
             return ProgramSeen(
                 kind="program", case=survey.program.path, sources=(ORDERS, CLICKS), queries=tuple(queries)
             )

@@ -125,10 +125,10 @@ def test_a_defect_is_one_line_and_its_place_is_shown_with_debug(
 ) -> None:
     written(tmp_path / "r")
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise KeyError("a\n::error::b")
 
-    monkeypatch.setattr("conformance.cli.combine.show", broken)
+    monkeypatch.setattr("conformance.cli.combine.lines", broken)
     with pytest.raises(SystemExit) as stopped:
         main([*(["--debug"] if debug else []), "maintain", "combine", str(tmp_path / "r")])
     said = capsys.readouterr().err

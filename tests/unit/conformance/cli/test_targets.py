@@ -47,7 +47,7 @@ def run(with_java: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_each_target_with_what_it_has_and_what_keeps_it_from_running(run: Run, with_java: dict[str, str]) -> None:
     prepare(TARGET, environ=with_java, installer=FakeInstaller())
-    answer = run()
+    answer = run("--verbose")
     assert answer.exit_code == 0
     heading, older, newest_prepared, cannot, *rest = answer.stdout.splitlines()
     assert heading.split() == ["target", "here", "released", "Python", "Java"]

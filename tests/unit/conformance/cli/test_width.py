@@ -177,7 +177,7 @@ def of_crashes(_: Path, __: pytest.MonkeyPatch) -> Callable[[], None]:
 def of_made_up_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     (folder / "job.py").write_text("")
     seen = ProgramSeen(kind="program", case="job.py", sources=(ORDERS, CLICKS), queries=())
-    monkeypatch.setattr(programs.Survey, "made", lambda *_: seen)
+    monkeypatch.setattr(programs.Survey, "made", lambda *_, **__: seen)
     return lambda: CliRunner().invoke(app, ["sample", "job.py", "--from", "3.5"]).stdout
 
 
