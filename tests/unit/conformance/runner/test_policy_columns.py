@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from conformance.judging.verdict import Status
 from conformance.runner.policy_columns import MODEL, cells
@@ -56,14 +54,12 @@ def test_every_cell_is_there(tmp_path: Path, watermark: int, status: Status, cod
         ("policies/b", "spark-3.5.9"): "not-applicable",
         ("policies/b", "model"): status,
     }
-    assert matrix.exit_code(results) == code
+    assert Matrix.of(results).exit_code == code
 
 
 def test_the_matrix_shows_what_disagrees(tmp_path: Path) -> None:
     results = run(suite(tmp_path, 5), tmp_path / "results.jsonl")
-    out = Console(file=io.StringIO(), width=100)
-    matrix.show(results, out)
-    said = out.file.getvalue()  # type: ignore[attr-defined]
+    said = "\n".join(row.plain for row in matrix.lines(results, 100))
     assert "policies/b on model: violates" in said
     assert "step 1: expected watermark 5, but it is 4" in said
     assert "1 case × 1 version: 1 conforms; 0 violate" in said, "Spark's cells are counted alone"
