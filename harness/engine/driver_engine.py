@@ -264,7 +264,11 @@ class DriverConnection:
 
     def _died(self, what: str, why: EngineFailed | None = None) -> EngineFailed:
         if _killed_for_memory() > self._killed_before:
-            return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
+            ending = self.transport.ending()
+            ended = "" if ending in what else f" (it ended with {ending})"
+            return EngineKilled(
+                f"{what}{ended}; meanwhile the kernel killed a process of this machine for lack of memory"
+            )
         return why or EngineDied(what, log=self.log_tail())
 
     def _send(self, request: Message) -> None:
