@@ -21,7 +21,7 @@ from conformance.cli.progress import AnswerLine, Answers
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
-from conformance.core.wrapping import MOST_ROWS, wrapped
+from conformance.core.wrapping import fitted
 from conformance.language.streams import KAFKA
 from conformance.own_job import job_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
@@ -184,8 +184,12 @@ def check(
         line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
         lines = [Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended)), *lines]
         whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
-    lines = lines if verbose else _without_the_same(lines)
-    print_answer(lines, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=True)
+    rows = fitted(
+        lambda all_of_it: lines if all_of_it else _without_the_same(lines),
+        (True,) if verbose else (True, False),
+        width(),
+    )
+    print_answer(rows, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=True)
     raise typer.Exit(ended)
 
 
@@ -227,9 +231,7 @@ def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
 
 
 def _without_the_same(lines: list[Text]) -> list[Text]:
-    """Leave out conditions that change nothing, if a terminal has no room for all: what differs, is lost or was not tried stays."""
-    if sum(len(wrapped(line, width())) for line in lines) <= MOST_ROWS:
-        return lines
+    """Leave out conditions that change nothing, and say how many: what differs, is lost or was not tried stays."""
     kept = [line for line in lines if not line.plain.startswith(f"{_GLYPHS['same']} also ")]
     said = Text(
         f"{counted(len(lines) - len(kept), 'more condition')} with the same rows; --verbose prints all", style="dim"

@@ -18,7 +18,7 @@ LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def text_digest(text: str) -> str:
     """Return the first 128 bits of the SHA-256 of a text, 32 hexadecimal digits.
 
-    Half of it tells contents apart as well, and published results consist of digests for the most part: no other text is as little alike.
+    That is enough to tell contents apart. Digests are most of what published results weigh, as they cannot be compressed.
     """
     return sha256(text.encode()).hexdigest()[:32]
 

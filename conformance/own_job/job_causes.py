@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -89,10 +89,15 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
     return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)
 
 
+@cache
+def _slips() -> tuple[Mapping[str, str], ...]:
+    return tuple(read_data("conformance.own_job", "slips.yaml"))
+
+
 def _slip(text: str) -> tuple[str, str] | None:
     """Say what is wrong with a pattern of times in a text, and what to write; None if nothing shows."""
     for pattern in _PATTERN.findall(text):
-        for slip in read_data("conformance.own_job", "slips.yaml"):
+        for slip in _slips():
             if re.search(slip["pattern"], pattern):
                 return f"in {pattern.strip()!r} {slip['why']}", slip["instead"]
     return None

@@ -16,7 +16,7 @@ _THROWABLES = ("java_exception", "java_throwable", "_origin")
 """Where py4j, ``keep_origins`` and pyspark keep the Java throwable of an exception."""
 _LONGEST_MESSAGE = 100_000
 WORKER_GONE = "Python worker exited unexpectedly"
-"""What Spark says of a Python worker that ended, whoever ended it. Source: ``PythonRunner``."""
+"""Spark's message when a Python worker has ended, for whatever reason. Source: ``PythonRunner``."""
 _TO_WORKERS = "org.apache.spark.api.python."
 """The package of what starts Python workers and talks to them."""
 _NO_DIRECTORY = "Mkdirs failed to create"

@@ -252,8 +252,9 @@ class DriverConnection:
 
     def _error(self, failed: Failed, doing: str) -> EngineFailed:
         if doing == "startup":
-            why = EngineNotStarted(failed.reason, failed.message, self.transport.ending(), log=self.log_tail())
-            return self._died("the engine did not start", why)
+            ending = self.transport.ending()
+            why = EngineNotStarted(failed.reason, failed.message, ending, log=self.log_tail())
+            return self._died(f"the engine did not start and ended with {ending}", why)
         if failed.reason is FailureReason.NO_EXECUTORS:
             return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
@@ -264,11 +265,7 @@ class DriverConnection:
 
     def _died(self, what: str, why: EngineFailed | None = None) -> EngineFailed:
         if _killed_for_memory() > self._killed_before:
-            ending = self.transport.ending()
-            ended = "" if ending in what else f" (it ended with {ending})"
-            return EngineKilled(
-                f"{what}{ended}; meanwhile the kernel killed a process of this machine for lack of memory"
-            )
+            return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
         return why or EngineDied(what, log=self.log_tail())
 
     def _send(self, request: Message) -> None:

@@ -325,6 +325,8 @@ def test_engines_that_start_in_the_background_are_not_waited_for_when_all_are_ki
     with closing(KeptEngines(NeverReady())) as kept:
         kept.begin(SPARK_359, NOTHING_ELSE, print)
         kept.kill()
+        with pytest.raises(HarnessError, match="ended while it started"):
+            kept.take(SPARK_359, NOTHING_ELSE)
 
 
 def test_an_engine_is_not_left_to_cases_that_need_more_of_it_nor_once_it_has_ended() -> None:
