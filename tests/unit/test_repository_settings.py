@@ -42,3 +42,14 @@ def test_the_lockfile_names_only_the_public_index():
     packages = tomllib.loads(text)["package"]
     assert [package["name"] for package in packages if "editable" in package["source"]] == ["watermark-conformance"]
     assert {key for package in packages for key in package["source"]} == {"registry", "editable"}
+
+
+def test_the_image_of_the_tool_gets_all_that_the_wheel_is_made_of():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {"pyproject.toml", "README.md", *wheel["packages"], *wheel["force-include"]}
+    dockerfile = (ROOT / ".github" / "Dockerfile").read_text(encoding="utf-8")
+    copied = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
+    assert needed <= {source for sources in copied for source in sources}
+    ignored = (ROOT / ".github" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    assert needed <= {line[1:] for line in ignored if line.startswith("!")}
