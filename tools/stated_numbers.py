@@ -15,7 +15,7 @@ from conformance.suite import discovery
 from conformance.suite.conditions import Condition
 from reports.analysis.gate import known_pair
 from reports.analysis.report import Report
-from reports.html.comparison import checkpoint_section
+from reports.html.comparison_page import checkpoint_section
 from reports.results.checkpoint_status import colour_of
 from reports.results.published import published_results
 

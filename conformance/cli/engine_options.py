@@ -16,7 +16,7 @@ from conformance.runner.project import PYPROJECT, TABLE, ProjectSettings, own_jo
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster, parse_storage, settings_in, settings_of
 from harness.runtimes.connect import Endpoint
-from harness.runtimes.kafka import parse_servers
+from harness.runtimes.kafka_broker import parse_servers
 from harness.runtimes.options import RuntimeName as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.targets.targets import Target

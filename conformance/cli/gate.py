@@ -15,9 +15,9 @@ from conformance.cli.console import print_answer, width
 from conformance.cli.options import OUTPUT, argument, flag, option
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
-from conformance.core.vendors import VendorRuntime, vendor_runtime
 from conformance.core.versions import SparkVersion
 from conformance.suite.features import named_features, needs
+from harness.targets.vendor_runtimes import VendorRuntime, vendor_runtime
 from reports.analysis.change import changes
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
 from reports.analysis.gate import DRAFT, FailOn, Gate, KnownPair, Ruling, draft, in_baseline, known_pair, read_accepted

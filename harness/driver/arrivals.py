@@ -1,4 +1,4 @@
-"""Rows on their way into the engine: as files, through its memory, or through Kafka.
+"""Rows on their way into the engine, as files or through its memory; through Kafka see ``topics``, through tables ``tables``.
 
 A micro-batch of a stream is always the same number of files (an empty partition is a file with a blank line), so that
 ``maxFilesPerTrigger`` cuts a backlog exactly between its entries. A blank line and not an empty file, because Spark ignores empty files
@@ -6,14 +6,11 @@ and the offset would not advance.
 
 The clock of a source in memory stands still. A real-time micro-batch then lasts until the source has had no row for some
 milliseconds, instead of until a time, so that the rows of one arrival are read by one micro-batch however busy the machine is.
-
-In a topic, an arrival without rows is a record without a value, which no row comes of: its offset moves, as that of an empty file does.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 import shutil
@@ -21,9 +18,8 @@ import time
 from typing import Any, Callable, Iterable, Iterator
 
 from .files import SparkFiles, WritableFiles, one_file
-from .kafka import Broker, TopicRecord
 from .origin import MissingName
-from .request import ArrivingBatch, Partitions, RowsInFile, StreamRequest, TopicRequest, milliseconds
+from .request import ArrivingBatch, Partitions, RowsInFile, StreamRequest
 
 JSON_OPTIONS = {
     "mode": "FAILFAST",
@@ -338,103 +334,6 @@ def read_offset(offset: Any) -> dict[str, Any]:
     return (json.loads(offset) if isinstance(offset, str) else offset) or {}
 
 
-_TIMESTAMP = "__timestamp"
-_SUBSCRIBED = re.compile(r"Subscribe\[(.+?)\]")
-_CONNECTOR = {
-    # Otherwise the broker answers a fetch that finds nothing only after half a second.
-    "kafka.fetch.max.wait.ms": "1",
-}
-
-
-class TopicArrivals(RecordArrivals):
-    """``Arrivals`` through Kafka. ``folder``: names the topics, which exist already if another process ran earlier steps there."""
-
-    def __init__(self, folder: str, streams: dict[str, StreamRequest], broker: Broker) -> None:
-        self._streams = streams
-        self._broker = broker
-        place = hashlib.sha256(folder.encode("utf-8")).hexdigest()[:16]
-        self._topics = {name: "conformance-{}-{}".format(place, name) for name in streams}
-        self._declared = {name: stream.topic or TopicRequest(1) for name, stream in streams.items()}
-        for name, topic in self._declared.items():
-            broker.create(self._topics[name], topic.partitions)
-
-    def stream_of(self, source: dict[str, Any]) -> str | None:
-        subscribed = _SUBSCRIBED.search(source["description"])
-        return next((name for name, topic in self._topics.items() if subscribed and topic == subscribed[1]), None)
-
-    def read(self, reader: Any, stream: str) -> Any:
-        from pyspark.sql import functions as F
-
-        declared, start = self._declared[stream], self._start(stream)
-        records = (
-            reader.format("kafka")
-            .options(**{"kafka." + key: value for key, value in self._broker.access.items()})
-            .option("subscribe", self._topics[stream])
-            .options(**{**_CONNECTOR, **(declared.options or {}), "startingOffsets": start})
-            .load()
-            .where("value IS NOT NULL")
-        )
-        value = F.from_json(F.col("value").cast("string"), self._streams[stream].ddl, JSON_OPTIONS)
-        if declared.timestamp is None:
-            return records.select(value.alias("row")).select("row.*")
-        rows = records.select(value.alias("row"), F.col("timestamp").alias(_TIMESTAMP)).select("row.*", _TIMESTAMP)
-        return rows.withColumn(declared.timestamp, F.col(_TIMESTAMP)).drop(_TIMESTAMP)
-
-    def _start(self, stream: str) -> str:
-        """Where a query without checkpoint begins, as Spark writes it."""
-        start = (self._declared[stream].options or {}).get("startingOffsets", "earliest")
-        if not start.startswith("["):
-            return start
-        return json.dumps({self._topics[stream]: dict(enumerate(json.loads(start)))})
-
-    def place(self, staged: list[TopicRecord]) -> None:
-        self._broker.send(staged)
-
-    def renew(self, arrived: list[ArrivingBatch]) -> None:
-        for name, topic in self._declared.items():
-            self._broker.replace(self._topics[name], topic.partitions)
-        self.place(self.stage(arrived))
-
-    def recreate(self, batch: ArrivingBatch) -> None:
-        for name in batch:
-            self._broker.replace(self._topics[name], self._declared[name].partitions)
-        self.place(self.stage([batch]))
-
-    def grow(self, stream: str, partitions: int) -> None:
-        self._broker.grow(self._topics[stream], partitions)
-
-    def age_out(self) -> None:
-        for topic in self._topics.values():
-            self._broker.age_out(topic)
-
-    def records(self, source: dict[str, Any]) -> list[int] | None:
-        stream = self.stream_of(source)
-        if stream is None:
-            return None
-        topic = self._topics[stream]
-        before, after = (_offsets(source.get(key), topic) for key in ("startOffset", "endOffset"))
-        start = self._start(stream)
-        if (
-            not before and start != "earliest"
-        ):  # of a query without checkpoint, for which no record is sent while it starts
-            begins = {} if start == "latest" else _offsets(start, topic)
-            before = {at: {-2: 0, -1: end}.get(begins.get(at, -1), begins.get(at, -1)) for at, end in after.items()}
-        return [after.get(at, 0) - before.get(at, 0) for at in range(max(after, default=-1) + 1)]
-
-    def close(self) -> None:
-        self._broker.delete(sorted(self._topics.values()))
-
-    def _records(self, name: str, partitions: Partitions) -> list[TopicRecord]:
-        topic, column = self._topics[name], self._declared[name].timestamp
-        records = []
-        for partition, rows in enumerate(partitions):
-            for row in rows:
-                timestamp = milliseconds(row[column]) if column else None
-                values = {key: value for key, value in row.items() if key != column}
-                records.append(TopicRecord(topic, partition, timestamp, json.dumps(values)))
-        return records or [TopicRecord(topic, 0, None, None)]
-
-
 class MixedArrivals(Arrivals):
     """``Arrivals`` of which some are files and others records, of topics or in memory: these alone answer what concerns records."""
 
@@ -465,8 +364,3 @@ class MixedArrivals(Arrivals):
     def place(self, staged: tuple[Any, Any]) -> None:
         self._files.place(staged[0])
         self._records.place(staged[1])
-
-
-def _offsets(offset: Any, topic: str) -> dict[int, int]:
-    """The offset of each partition; empty before the first micro-batch."""
-    return {int(partition): int(at) for partition, at in (read_offset(offset).get(topic) or {}).items()}

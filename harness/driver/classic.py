@@ -9,19 +9,19 @@ from functools import reduce
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
 from . import outage, session
-from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
+from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, FailureReason
 from .files import HadoopFiles, LocalFiles
 from .jobs import main_program
 from .jobs.query_starts import choose_manager, record_refusals
-from .kafka import Broker
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
 from .progress import native_operators
 from .request import StreamRequest
 from .tables import TableArrivals
+from .topics import Broker, TopicArrivals
 
 
 class Classic:

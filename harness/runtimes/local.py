@@ -22,7 +22,7 @@ from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.accelerators import NATIVE, Accelerator
 from harness.runtimes.cluster import Cluster, StorageUrl
-from harness.runtimes.kafka import Kafka, KafkaAccess
+from harness.runtimes.kafka_broker import Kafka, KafkaAccess
 from harness.runtimes.line_packages import LISTS, package_access, package_of
 from harness.runtimes.own_code import (
     JARS,

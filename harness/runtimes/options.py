@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Storage, StorageUrl
 from harness.runtimes.connect import Beside, ConnectRuntime, Endpoint
-from harness.runtimes.kafka import Kafka
+from harness.runtimes.kafka_broker import Kafka
 from harness.runtimes.local import EngineSettings, LocalRuntime
 from harness.targets.targets import Targets
 

@@ -16,11 +16,11 @@ from packaging.specifiers import SpecifierSet
 from conformance.core.case import Interface
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.core.vendors import vendor_runtime
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, StateStore, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
 from harness.targets.installed import InstalledSpark
+from harness.targets.vendor_runtimes import vendor_runtime
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.exports.pyspark_script import pyspark, pyspark_script
 from reports.html.addresses import SourceLink
-from reports.html.comparison import CaseCheckpoints, checkpoints_of_case, readable
+from reports.html.comparison_page import CaseCheckpoints, checkpoints_of_case, readable
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline

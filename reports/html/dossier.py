@@ -18,7 +18,7 @@ from reports.analysis.gate import DRAFT, Gate, draft, known_pair
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
-from reports.html.comparison import CheckpointSection, Comparison, checkpoint_section, comparison
+from reports.html.comparison_page import CheckpointSection, Comparison, checkpoint_section, comparison
 from reports.html.pages import rendered
 from reports.results.records import TargetRecord
 from reports.results.status import Statement

@@ -24,7 +24,7 @@ from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
 from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, pair_name, short, slug, upgrade_files
 from reports.html.case_page import case_page
-from reports.html.comparison import checkpoint_section, comparison, other_pairs
+from reports.html.comparison_page import checkpoint_section, comparison, other_pairs
 from reports.html.overview_pages import (
     FrontPage,
     about_page,

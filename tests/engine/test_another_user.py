@@ -17,8 +17,8 @@ import pytest
 
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes import kafka
-from harness.runtimes.kafka import OwnBroker
+from harness.runtimes import kafka_broker
+from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 from tests.engine.compiled import java_jar, needs_javac
 from tests.engine.typed import ROOT, start
@@ -107,11 +107,11 @@ def test_a_broker_that_is_open_answers_everybody(
     nobody: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The messages are such that a server without a secret answers."""
-    settings = kafka._settings
+    settings = kafka_broker._settings
     everybody = {"listener.security.protocol.map": "CASES:PLAINTEXT,CONTROLLER:PLAINTEXT"}
     (newest,) = Targets.load().select(["newest"])
     for more, expected in (({}, []), (everybody, ["Kafka"])):
-        monkeypatch.setattr(kafka, "_settings", lambda *given, more=more: {**settings(*given), **more})
+        monkeypatch.setattr(kafka_broker, "_settings", lambda *given, more=more: {**settings(*given), **more})
         broker = OwnBroker(prepare(newest), ignore_progress)
         try:
             assert served(tried(nobody, int(broker.servers.rpartition(":")[2]))) == expected

@@ -11,8 +11,8 @@ from conformance.suite.selection import SMOKE, only_tagged
 from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes import kafka
-from harness.runtimes.kafka import OwnBroker
+from harness.runtimes import kafka_broker
+from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.typed import ROOT, conformance
@@ -24,7 +24,7 @@ ENDED = """
 import sys, time
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes.kafka import OwnBroker
+from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 (target,) = Targets.load().select([sys.argv[1]])
 broker = OwnBroker(prepare(target), ignore_progress)
@@ -42,10 +42,10 @@ def newest():
 @pytest.fixture(scope="module")
 def broker(newest):
     """One that stands for the user's: open to all of the machine."""
-    settings = kafka._settings
+    settings = kafka_broker._settings
     everybody = {"listener.security.protocol.map": "CASES:PLAINTEXT,CONTROLLER:PLAINTEXT"}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kafka, "_settings", lambda *given: {**settings(*given), **everybody})
+        patched.setattr(kafka_broker, "_settings", lambda *given: {**settings(*given), **everybody})
         found = OwnBroker(prepare(newest), ignore_progress)
     found.servers = found.servers.partition("@")[2]
     yield found

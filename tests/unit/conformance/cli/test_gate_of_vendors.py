@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.data import read_data
-from conformance.core.vendors import vendor_runtime
 from conformance.core.versions import SparkVersion, releases
+from harness.targets.vendor_runtimes import vendor_runtime
 from reports.results.published import nearest_published
 
 
@@ -93,7 +93,7 @@ def test_a_command_that_runs_engines_names_the_release_to_run():
 
 def test_the_gate_answers_every_runtime_whose_release_and_source_are_known():
     answered = {}
-    for prefix, vendor in read_data("conformance.core", "vendors.yaml").items():
+    for prefix, vendor in read_data("harness.targets", "vendor_runtimes.yaml").items():
         assert vendor["source"].startswith("https://")
         for release in vendor["releases"]:
             runtime = vendor_runtime(f"{prefix}-{release}")

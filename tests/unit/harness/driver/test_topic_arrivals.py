@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.driver.arrivals import FileArrivals, MixedArrivals, TopicArrivals
+from harness.driver.arrivals import FileArrivals, MixedArrivals
 from harness.driver.files import LocalFiles
-from harness.driver.kafka import TopicRecord
 from harness.driver.request import StreamRequest, TopicRequest
+from harness.driver.topics import TopicArrivals, TopicRecord
 
 
 class Recorded:

@@ -16,7 +16,7 @@ from conformance.suite import discovery
 from reports.analysis.report import Report
 from reports.analysis.step_table import observed_only
 from reports.html.case_page import case_page
-from reports.html.comparison import readable
+from reports.html.comparison_page import readable
 from reports.html.texts import TimeNotation
 from reports.html.timeline import timeline
 from reports.results.reading import Results

@@ -19,8 +19,8 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
-from harness.runtimes import kafka, kafka_guard
-from harness.runtimes.kafka import (
+from harness.runtimes import kafka_broker, kafka_guard
+from harness.runtimes.kafka_broker import (
     Kafka,
     OwnBroker,
     connector,
@@ -59,11 +59,11 @@ class TestAddress:
 
 
 def test_each_jar_of_the_broker_and_of_the_connectors_has_a_known_sha256():
-    known = kafka._known()
+    known = kafka_broker._known()
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in known.values())
     assert all(re.fullmatch(r"[\w.-]+\.jar", name) for name in known)
     assert len({*known.values()}) == len(known) > 150
-    assert f"kafka_2.13-{kafka.VERSION}.jar" in known
+    assert f"kafka_2.13-{kafka_broker.VERSION}.jar" in known
     connectors = {name.removesuffix(".jar") for name in known if name.startswith("spark-sql-kafka-0-10_")}
     lines = {SparkVersion.parse(name.rpartition("-")[2]).line for name in connectors}
     assert lines == {version.line for version in releases()} - {"4.3"}  # the repository that was asked had none of 4.3
@@ -81,7 +81,7 @@ class TestConnector:
             names = (f"{wanted.artifact}-{has[wanted.version]}.jar", "kafka-clients-3.4.1.jar", "snappy-java-1.1.8.jar")
             return tuple(folder / name for name in names)
 
-        monkeypatch.setattr(kafka, "fetch_with_dependencies", fetch)
+        monkeypatch.setattr(kafka_broker, "fetch_with_dependencies", fetch)
         return asked, lambda version=SPARK: connector(version, environment, told)
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
@@ -121,7 +121,7 @@ class TestAccess:
     @pytest.fixture(autouse=True)
     def one_connector(self, monkeypatch):
         connector = ("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
-        monkeypatch.setattr(kafka, "connector", lambda *_: connector)
+        monkeypatch.setattr(kafka_broker, "connector", lambda *_: connector)
 
     def test_engines_share_one_broker_which_ends_with_the_run(self, monkeypatch, environment):
         started = []
@@ -136,7 +136,7 @@ class TestAccess:
             def close(self):
                 self.closed = True
 
-        monkeypatch.setattr(kafka, "OwnBroker", Fake)
+        monkeypatch.setattr(kafka_broker, "OwnBroker", Fake)
         mine = Kafka()
         found = [mine.access(SPARK, environment, given, told) for given in ("", "/mine.jar")]
         assert [one.settings["spark.jars"] for one in found] == [
@@ -155,7 +155,7 @@ class TestAccess:
             tried.append(1)
             raise HarnessError("no")
 
-        monkeypatch.setattr(kafka, "OwnBroker", fails)
+        monkeypatch.setattr(kafka_broker, "OwnBroker", fails)
         mine = Kafka()
         for _ in range(2):
             with pytest.raises(HarnessError, match=r"^no$"):
@@ -183,7 +183,7 @@ time.sleep(600)
 
     @pytest.fixture
     def start(self, monkeypatch, environment):
-        monkeypatch.setattr(kafka, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
+        monkeypatch.setattr(kafka_broker, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
 
         def start(script):
             fakes.script(environment.java_home / "bin" / "java", f"for last; do :; done\n{script}")
@@ -192,12 +192,14 @@ time.sleep(600)
         return start
 
     def test_it_listens_and_its_data_is_removed(self, start, monkeypatch):
-        monkeypatch.setattr(kafka.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120))  # its text begins with a dash
+        monkeypatch.setattr(
+            kafka_broker.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120)
+        )  # its text begins with a dash
         listen = f'exec {sys.executable} -c "{self.LISTEN}" "$last"'
         broker = start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}')
         secret, _, address = broker.servers.partition("@")
         host, port = address.split(":")
-        assert kafka.listens(host, int(port))
+        assert kafka_broker.listens(host, int(port))
         settings = broker._folder / "server.properties"
         assert "process.roles=broker,controller" in settings.read_text()
         # Every user of the machine can connect to both ports, and read the arguments of a program.
@@ -210,10 +212,10 @@ time.sleep(600)
         broker.close()
         broker.close()
         assert not broker._folder.exists()
-        assert not kafka.listens(host, int(port))
+        assert not kafka_broker.listens(host, int(port))
 
     def test_another_user_who_takes_its_port_is_not_taken_for_it(self, start, monkeypatch):
-        monkeypatch.setattr(kafka, "this_user_listens", lambda _: False)
+        monkeypatch.setattr(kafka_broker, "this_user_listens", lambda _: False)
         with pytest.raises(HarnessError, match="it ended with exit code 1"):
             start(
                 f'case "$*" in *format*) exit 0;; esac\ntimeout 2 {sys.executable} -c "{self.LISTEN}" "$last"; exit 1'

@@ -7,9 +7,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from harness.driver import kafka
+from harness.driver import topics
 from harness.driver.errors import DriverFailure, reason_of
-from harness.driver.kafka import Broker, TopicRecord
+from harness.driver.topics import Broker, TopicRecord
 
 
 class JavaError(Exception):
@@ -93,7 +93,7 @@ def test_a_topic_that_is_not_there_is_only_made(admin, broker):
 
 def test_a_topic_that_the_broker_does_not_remove_is_told(admin, broker, monkeypatch):
     admin.listTopics.return_value.names.return_value.get.return_value = {"t"}
-    monkeypatch.setattr(kafka, "_TIMEOUT_MS", 0)
+    monkeypatch.setattr(topics, "_TIMEOUT_MS", 0)
     with pytest.raises(DriverFailure, match=r"^Kafka did not remove the topics t$"):
         broker.replace("t", 1)
 

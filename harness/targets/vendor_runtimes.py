@@ -43,7 +43,7 @@ def vendor_runtime(text: str) -> VendorRuntime | None:
 
     The last number of a release may be left out if it is 0: ``emr-7.9``.
     """
-    vendors: dict[str, _Vendor] = read_data("conformance.core", "vendors.yaml") if "-" in text else {}
+    vendors: dict[str, _Vendor] = read_data("harness.targets", "vendor_runtimes.yaml") if "-" in text else {}
     prefix = max((name for name in vendors if text == name or text.startswith(f"{name}-")), key=len, default=None)
     if prefix is None:
         return None
