@@ -45,7 +45,7 @@ def printed(*arguments: str) -> str:
 
 
 def report(folder: Path) -> None:
-    """Every page of the published results, and the files of every dossier."""
+    """Every page of the published results, and the files about every upgrade."""
     _keep(folder / "report.txt", _without(folder, printed("report", "-o", str(folder / "pages"))))
 
 

@@ -35,7 +35,7 @@ from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob, Published
-from reports.html.dossier import write_verdict
+from reports.html.standalone import write_verdict
 from reports.results.checkpoint_status import OUTCOMES, combined
 from reports.results.published import published_results
 from reports.results.status import final_style

@@ -334,7 +334,7 @@ def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:
     if folder is None:
         return nullcontext()
     # What makes pages is not needed for an answer in the terminal.
-    from reports.html.dossier import make_folder, page_kind
+    from reports.html.standalone import make_folder, page_kind
 
     make_folder(folder)
     return OutputFile(folder / "explanation.html", page_kind("a page of `explain`"))

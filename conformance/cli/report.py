@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
 from reports.analysis.report import Report
-from reports.html.dossier import write_dossier
+from reports.html.upgrade_page import write_upgrade_page
 from reports.html.writer import write, write_one_file
 from reports.results.published import beside, between, patch_results, published_results
 from reports.results.reading import Results
@@ -25,7 +25,7 @@ def report(
     cases: options.Cases = None,
     single_file: bool = flag("--single-file", "Write one file, report.html, with every page.", OUTPUT),
     from_: str | None = option(
-        None, "Write only a dossier of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
+        None, "Write only the page of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
     ),
     to: str | None = option(None, "… to this one.", "VERSION", None, "--to", show_default=False),
     output: Path = output_option(Path("site"), "Folder of the pages.", "FOLDER"),
@@ -34,7 +34,7 @@ def report(
 
     The pages open without a server or a network: what changes between versions, the matrix, each case, the behaviours
     and the run. Results of a single version are compared with the published ones, as far as the cases are the same. The
-    same results give the same bytes. With --from and --to it is a dossier of one upgrade: verdict, checkpoints, bugs,
+    same results give the same bytes. With --from and --to it is one page about that upgrade: verdict, checkpoints, bugs,
     workarounds and a route through the releases. What the results say does not change the exit code.
     """
     if (from_ is None) != (to is None):
@@ -45,7 +45,7 @@ def report(
     asked = between(*upgrade) if upgrade else ()
     shown, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
     if upgrade:
-        for line in write_dossier(Report.of(shown, discovery.load(cases)), *upgrade, output):
+        for line in write_upgrade_page(Report.of(shown, discovery.load(cases)), *upgrade, output):
             typer.echo(line)
         return
     with_published = bool(background) or not results

@@ -68,7 +68,7 @@ def short(target: str) -> str:
 
 
 def upgrade_files(before: str, after: str) -> tuple[str, str, str]:
-    """Name the files of a dossier: its page, its picture, and the changes to accept."""
+    """Name the files about one upgrade: its page, its picture, and the changes to accept."""
     name = f"{short(before)}-{short(after)}"
     return f"upgrade-{name}.html", f"upgrade-{name}.svg", f"accepted-{name}.yaml"
 
@@ -108,7 +108,7 @@ class InOneFile:
     """Every page is a section of one document; the fragment of the address selects it."""
 
     feed: None = None
-    """There is no feed, and no dossier."""
+    """There is no feed, and no page of one upgrade."""
     upgrades: None = None
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – the address is the same on every page

@@ -23,7 +23,7 @@ from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.exports.pyspark_script import pyspark, pyspark_script
 from reports.html.addresses import SourceLink
 from reports.html.comparison_page import CaseCheckpoints, checkpoints_of_case, readable
-from reports.html.ribbon import CellSign, Ribbon, ribbon
+from reports.html.strip import CellSign, Strip, strip
 from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import ListedBug, Workaround, explained, workaround
@@ -80,7 +80,7 @@ class CasePage:
     sources: tuple[SourceLink, ...]
     behaviours: Mapping[str, str]
     """Maps the id of each behaviour that the case tests to its sentence."""
-    ribbon: Ribbon
+    strip: Strip
     sections: tuple[CaseSection, ...]
     silent: tuple[tuple[TargetRecord, CellSign, tuple[str, ...]], ...]
     """The versions without a behaviour, and the reason if it is known."""
@@ -111,7 +111,7 @@ def case_page(report: Report, id: str) -> CasePage:
         command=_command(report, id),
         sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
         behaviours={behaviour: str(known.get(behaviour, {}).get("sentence", "")) for behaviour in named},
-        ribbon=ribbon(report, id),
+        strip=strip(report, id),
         sections=sections,
         silent=tuple(_silent(report, id)),
         explained=explained(id, (section.reason for section in sections if section.reason is not None)),

@@ -23,7 +23,7 @@ from reports.analysis.matrix import ShownBug
 from reports.analysis.report import Report
 from reports.analysis.tally import TallyRow, tally_of_cases, tally_of_checkpoints
 from reports.html.addresses import SourceLink, pair_name
-from reports.html.ribbon import CellSign
+from reports.html.strip import CellSign
 from reports.html.texts import SHOWN_TIME, TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround

@@ -12,8 +12,8 @@ from conformance.core.data import Json
 from conformance.query_progress.answer import rule
 from conformance.query_progress.causes import duration
 from conformance.query_progress.query_page import QueryPage
-from reports.html.dossier import asset
 from reports.html.pages import rendered
+from reports.html.standalone import asset
 
 
 def explanation_page(pages: Iterable[QueryPage], notes: Iterable[str] = ()) -> str:

@@ -27,7 +27,7 @@ from reports.analysis.matrix import CellTotal, Matrix
 from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
-from reports.html.ribbon import SHORT_WORDS, CellSign, Ribbon, ribbon
+from reports.html.strip import SHORT_WORDS, CellSign, Strip, strip
 from reports.html.texts import capitalized, duration, fact
 from reports.html.timeline import Timeline, timeline
 from reports.results.known_bug import Workaround, fixes, workaround
@@ -37,7 +37,7 @@ from reports.results.status import MARKS, Mark
 
 @dataclass(frozen=True)
 class MatrixRow:
-    ribbon: Ribbon
+    strip: Strip
     words: str
     """The words that find it besides its title, separated by spaces."""
     errors: str
@@ -80,7 +80,7 @@ def matrix_page(report: Report) -> MatrixPage:
         for family, cases in matrix.families.items()
     )
     rows = [row for family in families for row in family.rows]
-    counts = Counter(place.sign.status for row in rows for place in row.ribbon.cells)
+    counts = Counter(place.sign.status for row in rows for place in row.strip.cells)
     return MatrixPage(
         targets=report.targets,
         families=families,
@@ -94,10 +94,10 @@ def matrix_page(report: Report) -> MatrixPage:
 
 
 def _row(report: Report, id: str, refused: Iterable[str]) -> MatrixRow:
-    row = ribbon(report, id)
+    row = strip(report, id)
     case = report.case(id)
     return MatrixRow(
-        ribbon=row,
+        strip=row,
         words=search_words(case, report.behaviours[id]),
         errors=search_errors(report.behaviours[id], refused),
         tags=case.tags if case is not None else (),
@@ -325,7 +325,7 @@ class CatalogueBehaviour:
     versions: str
     sources: tuple[SourceLink, ...]
     confs: tuple[str, ...]
-    cases: tuple[tuple[str, Ribbon | None], ...]
+    cases: tuple[tuple[str, Strip | None], ...]
     """The cases that test it, with None for a case that is not in the results."""
     unreachable: str | None
 
@@ -345,7 +345,7 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
             sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
             confs=tuple(map(str, entry.get("confs", ()))),
             cases=tuple(
-                (case, ribbon(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
+                (case, strip(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
             ),
             unreachable=None if entry.get("reachable", True) else on_one_line(entry, "why"),
         )
@@ -493,7 +493,7 @@ class VanishedCause:
     sign: str
     because: str
     case: str
-    ribbon: Ribbon
+    strip: Strip
 
 
 @dataclass(frozen=True)
@@ -512,7 +512,7 @@ def causes(report: Report) -> tuple[VanishedCause, ...]:
     """Return why a row may be missing, most frequent first; empty if none of the cases is in the report."""
     ran = set(report.matrix.cases)
     return tuple(
-        VanishedCause(cause["sign"], cause["because"], cause["case"], ribbon(report, cause["case"]))
+        VanishedCause(cause["sign"], cause["because"], cause["case"], strip(report, cause["case"]))
         for cause in _written()["vanished"]
         if cause["case"] in ran
     )

@@ -214,13 +214,13 @@ class _Renderer:
             back=checkpoint_section(self.report, pair.after, pair.before) if pair is not None else None,
             targets=self.report.versions,
             grid=self._grid(key, pair),
-            dossier=self._dossier(key, pair),
+            downloads=self._downloads(key, pair),
             rule=RULE,
             front=front,
             **self._picks(key),
         )
 
-    def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
+    def _downloads(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
         folder = self.addresses.upgrades
         if pair is None or folder is None:
             return ()

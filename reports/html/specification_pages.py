@@ -17,7 +17,7 @@ from reports.analysis.report import Report
 from reports.analysis.specification import TITLE, Chapter, Specification, SpecifiedStatement, StatedRule
 from reports.analysis.standing import STANDINGS, Clause, Evidence, Variation
 from reports.html.addresses import InAFolder, case_key
-from reports.html.dossier import make_folder, write_standalone
+from reports.html.standalone import make_folder, write_standalone
 from reports.html.texts import block, code, link, sources, text
 from reports.results.status import MARKS
 

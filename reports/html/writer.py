@@ -21,9 +21,10 @@ from reports.analysis.divided_work import divide
 from reports.analysis.gate import DRAFT
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.dossier import PICTURE, asset, make_folder, page_kind, write_dossier
 from reports.html.overview_pages import feed
 from reports.html.pages import FRONT, TAB_GROUPS, Page, rendered, renderings, search_index
+from reports.html.standalone import asset, make_folder, page_kind
+from reports.html.upgrade_page import PICTURE, write_upgrade_page
 
 ASSETS = ("report.css", "report.js", "minisearch.js", "search.js")
 ONE_FILE = "report.html"
@@ -42,10 +43,10 @@ def write(report: Report, out: Path) -> Path:
     front = out / addresses.file(FRONT)
     with _beside(out, front) as folder:
         report.find_shared()
-        dossiers = [partial(_dossier, report, pair, folder / addresses.upgrades) for pair in report.pairs]
+        upgrades = [partial(_upgrade_page, report, pair, folder / addresses.upgrades) for pair in report.pairs]
         rendered = [partial(_write, render, folder, addresses) for render in renderings(report, addresses)]
         # What takes longest comes first.
-        divide([*dossiers, *rendered], _do)
+        divide([*upgrades, *rendered], _do)
         _put(folder / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
         for name in ASSETS:
             _put(folder / name, asset(name))
@@ -138,8 +139,8 @@ def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
     _put(out / addresses.file(page.key), text)
 
 
-def _dossier(report: Report, pair: Changes, folder: Path) -> None:
-    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
+def _upgrade_page(report: Report, pair: Changes, folder: Path) -> None:
+    for _ in write_upgrade_page(report, pair.before.name, pair.after.name, folder):
         pass
 
 

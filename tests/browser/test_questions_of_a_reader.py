@@ -101,12 +101,12 @@ def test_one_picture_for_a_slide(visitor):
     assert visitor.page.locator("svg text").first.text_content() == "Upgrade from Spark 3.5.9 to 4.1.4"
 
 
-def test_a_comparison_leads_to_its_dossier(visitor, published_folder):
+def test_a_comparison_leads_to_its_page_to_print(visitor, published_folder):
     visitor.choose("to", "4.1.4")
     visitor.page.get_by_role("heading", name="From 3.5.9 to 4.1.4").wait_for()
     released = visitor.page.locator("[data-days]").inner_text()
     assert released.startswith("Released: 3.5.9 on 2026-07-16, maintained until 2027-11; 4.1.4 on 2026-")
-    visitor.follow("the dossier of this upgrade")
+    visitor.follow("this upgrade as one page")
     visitor.page.get_by_role("heading", name="Upgrade from Spark 3.5.9 to 4.1.4").wait_for()
     assert visitor.page.locator("tbody tr", has_text="4.0.5").count() == 1
     pages = list((published_folder / "compare").glob("*..*.html"))

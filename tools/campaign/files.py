@@ -125,7 +125,7 @@ maintain combine: maintain combine x.jsonl -o out/new.jsonl
 maintain combine, xz: maintain combine x.jsonl -o out/new.jsonl.xz
 gate --draft: gate x.jsonl {" ".join(PAIR)} --draft out/new.yaml
 report --single-file: report x.jsonl --single-file -o out
-report, dossier: report x.jsonl {" ".join(PAIR)} -o out
+report, one upgrade: report x.jsonl {" ".join(PAIR)} -o out
 run: run cases --spark {SPARK} -o out/run.jsonl
 gate: gate x.jsonl {" ".join(PAIR)}
 gate --accept: gate x.jsonl {" ".join(PAIR)} --accept accepted.yaml

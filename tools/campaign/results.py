@@ -351,7 +351,7 @@ def reasons(lines: Lines, draw: Draw) -> str:
 
 
 def _says_no_exit(_text: str, folder: Path) -> bool:
-    pages = (path.read_text(encoding="utf-8") for path in (folder / "dossier").glob("*.html"))
+    pages = (path.read_text(encoding="utf-8") for path in (folder / "upgrade").glob("*.html"))
     return not any(re.search(r"[Ee]xit [13]: ", page) for page in pages)
 
 
@@ -376,7 +376,7 @@ COMPARE: Mapping[str, Door] = {
         "summary", "X", *PAIR, green=lambda text: "No change in" in text and "without a result" not in text
     ),
     "export json, pairs": Door(("case", "export", "json", "X"), _nothing_changes),
-    "report, dossier": Door(("report", "X", *PAIR, "-o", "D"), _says_no_exit),
+    "report, one upgrade": Door(("report", "X", *PAIR, "-o", "D"), _says_no_exit),
 }
 JUDGE: Mapping[str, Door] = {
     "maintain combine": Door(("maintain", "combine", "X")),
@@ -390,7 +390,9 @@ JUDGE: Mapping[str, Door] = {
 EVERY: Mapping[str, Door] = {**COMPARE, **JUDGE, "report": Door(("report", "X", "--single-file", "-o", "D"))}
 OF_SILENCE = {name: door for name, door in EVERY.items() if not name.startswith("report")}
 OF_TEXTS = {name: COMPARE[name] for name in ("gate", "gate --fail-on any", "maintain diff")}
-OF_NOTHING = {name: COMPARE[name] for name in ("gate", "gate --fail-on any", "export json, pairs", "report, dossier")}
+OF_NOTHING = {
+    name: COMPARE[name] for name in ("gate", "gate --fail-on any", "export json, pairs", "report, one upgrade")
+}
 KINDS: Mapping[Callable[[Lines, Draw], str], tuple[int, bool, Mapping[str, Door]]] = {
     behaviour: (10, True, COMPARE),
     status: (3, True, JUDGE),
@@ -405,7 +407,7 @@ KINDS: Mapping[Callable[[Lines, Draw], str], tuple[int, bool, Mapping[str, Door]
 def asked(door: Door, x: Path, r: Path, accepted: str) -> tuple[Answer, bool]:
     """Ask a door about a file, and return whether its answer is green; ``accepted``: the text of the file of reasons."""
     (x.parent / "accepted.yaml").write_text(accepted, encoding="utf-8")
-    places = {"X": x, "R": r, "A": x.parent / "accepted.yaml", "D": x.parent / "dossier"}
+    places = {"X": x, "R": r, "A": x.parent / "accepted.yaml", "D": x.parent / "upgrade"}
     said = answer(*(places.get(part, part) for part in door.arguments))
     return said, said.code == 0 and door.green(said.out, x.parent)
 

@@ -23,8 +23,8 @@ from reports.analysis.report import Report
 from reports.exports.ci_reports import step_summary
 from reports.exports.everything import everything
 from reports.html.addresses import InOneFile
-from reports.html.dossier import write_dossier
 from reports.html.pages import renderings
+from reports.html.upgrade_page import write_upgrade_page
 from reports.results.lookup import find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
@@ -104,7 +104,7 @@ def shown(results: Results, folder: Path) -> Iterator[tuple[str, str]]:
     yield "gate --verbose", gate(results, "--verbose")[1]
     report = Report.of(results, Suite(()))
     yield "page", plain(next(renderings(report, InOneFile()))().body)
-    yield "dossier", plain(Path(next(write_dossier(report, BEFORE, AFTER, folder))).read_text())
+    yield "page of the upgrade", plain(Path(next(write_upgrade_page(report, BEFORE, AFTER, folder))).read_text())
     pairs = (changes(Matrix.of(results), *find_both(results, BEFORE, AFTER)),)
     # Above and below it, the summary counts what each version did alone.
     yield "step summary", plain(step_summary(results, pairs).partition("### From")[2].partition("### As expected")[0])

@@ -32,7 +32,7 @@ from conformance.runner.execution import unseen
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob
-from reports.html.dossier import write_verdict
+from reports.html.standalone import write_verdict
 from reports.results.checkpoint_status import severity
 from tests.support.miniature.target import SPARK_359
 from tests.support.observations import batch, case, expect, observed, step, window

@@ -79,7 +79,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
 
-DOSSIERS = "upgrades"
+UPGRADES = "upgrades"
 """The folder of pages to print, which need no other file."""
 
 
@@ -139,7 +139,7 @@ def test_every_link_within_one_file_leads_to_a_place(one_file: Path) -> None:
 
 def test_nothing_is_fetched_from_elsewhere(folder: Path) -> None:
     for file, page in pages(folder):
-        shared = [] if file.parent.name == DOSSIERS else ["report.css", "report.js"]
+        shared = [] if file.parent.name == UPGRADES else ["report.css", "report.js"]
         assert sorted({Path(one).name for one in page.fetched}) == ["data:,", *shared], file
     style = (folder / "report.css").read_text()
     loaded = {"search-index.js", "minisearch.js", "search.js"}
@@ -165,7 +165,7 @@ class TestHostileText:
             page = Page(text)
             # The index of the search lies in the one file as data.
             data = text.count('<script type="application/json"')
-            assert page.tags.count("script") - data == (0 if file.parent.name == DOSSIERS else scripts)
+            assert page.tags.count("script") - data == (0 if file.parent.name == UPGRADES else scripts)
             assert "img" not in page.tags
             assert page.handlers == []
             assert "\u202e" not in text
@@ -411,7 +411,7 @@ def test_a_link_stays_a_link_and_reasons_stay(folder: Path, tmp_path: Path) -> N
     (site / "index.html").rename(front)
     (site / "index.html").symlink_to(front)
     (tmp_path / "new").symlink_to("target")
-    accepted = next((site / DOSSIERS).glob("*.yaml"))
+    accepted = next((site / UPGRADES).glob("*.yaml"))
     accepted.write_text("accepted:\n  - case: late/a\n    because: we looked at it\n")
     reasons = accepted.read_text()
     write(sample(), site)

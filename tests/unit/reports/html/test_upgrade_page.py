@@ -1,4 +1,4 @@
-"""The dossier of one upgrade: a page, a picture and a file of changes to accept."""
+"""The files about one upgrade: a page, a picture and a file of changes to accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.judging.comparison import MEANINGS
 from conformance.suite.discovery import Suite
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
-from reports.html.dossier import dossier, write_dossier
+from reports.html.upgrade_page import upgrade_page, write_upgrade_page
 from reports.results import reading
 from reports.results.lookup import NoSuchVersion
 from reports.results.reading import Results
@@ -77,15 +77,15 @@ class TestRoute:
         made = Report.of(
             Results(found.header, found.cells, found.footer, (), (handed("3.5.9", "4.0.5", "resumed"),)), Suite(())
         )
-        told = dossier(made, "3.5.3", "4.0.5")
+        told = upgrade_page(made, "3.5.3", "4.0.5")
         assert [(asked.title, tried.title) for asked, tried in told.instead] == [("3.5.3", "3.5.9")]
         assert str(told.route) == "3.5.9 → 4.0.5"
         assert [one.target.title for one in told.releases] == ["3.5.9", "4.0.0", "4.0.5"]
         assert str(released(told.releases[1].target)) == "2025-05-23"
-        path = Path(next(write_dossier(made, "3.5.3", "4.0.5", tmp_path)))
+        path = Path(next(write_upgrade_page(made, "3.5.3", "4.0.5", tmp_path)))
         assert "No checkpoint of 3.5.3 was tried; the route is that of 3.5.9" in path.read_text()
         # Nothing was tried on any release of its line.
-        assert dossier(report(tmp_path), "3.5.9", "4.1.4").instead == ()
+        assert upgrade_page(report(tmp_path), "3.5.9", "4.1.4").instead == ()
 
     def test_of_each_line_the_newest_of_those_with_the_fewest_bugs(self, tmp_path: Path) -> None:
         bug = a.bug("==3.5.9", because="lost")
@@ -94,7 +94,7 @@ class TestRoute:
             {"f/a": {"3.5.3": a.CALM, "3.5.4": a.CALM, "3.5.9": a.LOST, "4.0.0": a.CALM, "4.0.5": a.CALM}},
             {"f/a": (bug,)},
         )
-        told = dossier(Report.of(found, Suite(())), "3.5.3", "4.0.5")
+        told = upgrade_page(Report.of(found, Suite(())), "3.5.3", "4.0.5")
         assert [one.target.title for one in told.fewest] == ["3.5.4", "4.0.5"]
 
     def test_a_downgrade_has_no_releases_on_the_way(self, tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ class TestRoute:
         assert list(releases_between(made, made.versions[2], made.versions[0])) == []
 
 
-class TestDossier:
+class TestUpgradePage:
     def test_it_says_what_is_fixed_what_stays_and_what_to_do(self, tmp_path: Path) -> None:
-        found = dossier(report(tmp_path, handed("3.5.9", "4.1.4", "refused")), "3.5.9", "4.1.4")
+        found = upgrade_page(report(tmp_path, handed("3.5.9", "4.1.4", "refused")), "3.5.9", "4.1.4")
         assert found.title == "Upgrade from Spark 3.5.9 to 4.1.4"
         assert [because for because, _, _ in found.fixed] == ["it is lost"]
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
@@ -112,7 +112,7 @@ class TestDossier:
 
     def test_its_picture_draws_checkpoints_and_cases_each_to_their_own_scale(self, tmp_path: Path) -> None:
         made = report(tmp_path, handed("3.5.9", "4.1.4", "refused"))
-        _, picture, _ = write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out")
+        _, picture, _ = write_upgrade_page(made, "3.5.9", "4.1.4", tmp_path / "out")
         drawn = Path(picture).read_text()
         counts = dict(re.findall(r'data-fact="([^"]+) 3\.5\.9 4\.1\.4">(\d+)<', drawn))
         assert counts["bugs of both"] == counts["checkpoints that do not resume"] == "1"
@@ -126,15 +126,15 @@ class TestDossier:
         assert len(made.pairs) == 3
         reading._read_again.cache_clear()
         (tmp_path / "r.jsonl").unlink()
-        assert dossier(made, "3.5.9", "4.1.4").gate.compared is made.pairs[1]
+        assert upgrade_page(made, "3.5.9", "4.1.4").gate.compared is made.pairs[1]
 
     def test_a_version_without_results(self, tmp_path: Path) -> None:
         with pytest.raises(NoSuchVersion):
-            dossier(report(tmp_path), "3.5.9", "4.2.0")
+            upgrade_page(report(tmp_path), "3.5.9", "4.2.0")
 
     def test_the_files(self, tmp_path: Path) -> None:
         made = report(tmp_path, handed("3.5.9", "4.1.4", "refused"))
-        told = list(write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out"))
+        told = list(write_upgrade_page(made, "3.5.9", "4.1.4", tmp_path / "out"))
         names = [Path(line).name for line in told]
         assert names == ["upgrade-3.5.9-4.1.4.html", "upgrade-3.5.9-4.1.4.svg", "accepted-3.5.9-4.1.4.yaml"]
         page = (tmp_path / "out" / names[0]).read_text()
@@ -144,14 +144,14 @@ class TestDossier:
         assert ElementTree.parse(tmp_path / "out" / names[1]).getroot().tag.endswith("svg")
         assert "case: f/rows" in (tmp_path / "out" / names[2]).read_text()
         before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-        list(write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out"))
+        list(write_upgrade_page(made, "3.5.9", "4.1.4", tmp_path / "out"))
         assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
     def test_reasons_that_somebody_wrote_stay(self, tmp_path: Path) -> None:
         made = report(tmp_path)
-        accepted = Path(list(write_dossier(made, "3.5.9", "4.1.4", tmp_path))[2])
+        accepted = Path(list(write_upgrade_page(made, "3.5.9", "4.1.4", tmp_path))[2])
         accepted.write_text(accepted.read_text().replace("because:", "because: our job has no such window"))
-        assert list(write_dossier(made, "3.5.9", "4.1.4", tmp_path))[2].endswith("stays: it has your reasons")
+        assert list(write_upgrade_page(made, "3.5.9", "4.1.4", tmp_path))[2].endswith("stays: it has your reasons")
         assert "our job" in accepted.read_text()
 
 

@@ -41,7 +41,7 @@ SHORT_WORDS: Mapping[Status, str] = {
 
 
 @dataclass(frozen=True)
-class RibbonCell:
+class StripCell:
     target: TargetRecord
     sign: CellSign
     joined: bool
@@ -51,19 +51,19 @@ class RibbonCell:
 
 
 @dataclass(frozen=True)
-class RibbonChange:
+class StripChange:
     since: Since
     sources: tuple[SourceLink, ...]
 
 
 @dataclass(frozen=True)
-class Ribbon:
+class Strip:
     case: str
-    cells: tuple[RibbonCell, ...]
-    changes: tuple[RibbonChange, ...]
+    cells: tuple[StripCell, ...]
+    changes: tuple[StripChange, ...]
 
 
-def ribbon(report: Report, case: str) -> Ribbon:
+def strip(report: Report, case: str) -> Strip:
     """Return the cells and the changes of a case, oldest version first."""
     numbers = {name: at for at, behaviour in enumerate(report.behaviours[case]) for name in behaviour.targets}
     bugs = report.matrix.bugs.get(case, ())
@@ -73,12 +73,12 @@ def ribbon(report: Report, case: str) -> Ribbon:
         sign = CellSign.of(report.matrix.cell(case, target), target, bugs)
         number = numbers.get(target.name)
         both = number is not None and previous is not None
-        cells.append(RibbonCell(target, sign, both and number == previous, both and number != previous, number))
+        cells.append(StripCell(target, sign, both and number == previous, both and number != previous, number))
         previous = number
-    return Ribbon(case, tuple(cells), tuple(map(_change, report.turns[case])))
+    return Strip(case, tuple(cells), tuple(map(_change, report.turns[case])))
 
 
-def _change(turn: Turn) -> RibbonChange:
+def _change(turn: Turn) -> StripChange:
     changed = change(*turn.before, *turn.after)
     links = dict.fromkeys(reason.link for reason in changed.reasons if reason.link)
-    return RibbonChange(turn.since, tuple(SourceLink.of(link) for link in links))
+    return StripChange(turn.since, tuple(SourceLink.of(link) for link in links))

@@ -1,81 +1,28 @@
-"""Pages that need no other file, and the dossier of one upgrade: such a page, a picture for a slide, and a file of changes to accept."""
+"""One upgrade as files of its own: a page to print, a picture for a slide, and a file of changes to accept."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
 
-from conformance.core.errors import WrongUsage
-from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, write_file
+from conformance.core.output_file import FileKind, OtherContent, write_file
 from reports.analysis.gate import DRAFT, Gate, draft, known_pair
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
 from reports.html.comparison_page import CheckpointSection, Comparison, checkpoint_section, comparison
 from reports.html.pages import rendered
+from reports.html.standalone import make_folder, write_standalone
 from reports.results.records import TargetRecord
-from reports.results.status import Statement
-
-
-def asset(name: str) -> str:
-    return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder of ``--output`` if it is new. Raises WrongUsage: it is a file; CannotWriteFile: it cannot be made."""
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise WrongUsage(f"{folder} is a file: give --output a folder, new or not")
-        Path(os.path.realpath(folder)).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotWriteFile(folder, error) from None
-
-
-def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
-    """Write a page from a template, which shows the values; ``kind``: of the file, for messages: ``a dossier``.
-
-    Raises as `conformance.core.output_file.write_file`.
-    """
-    text = rendered(template, title=title, style="", **values)
-    classes = {name for names in re.findall('class="([^"]*)"', text) for name in names.split()}
-    style = "\n".join(line for line, needed in _style() if not needed or needed & classes)
-    write_file(path, text.replace("<style>", f"<style>{style}", 1), page_kind(kind))
-
-
-@cache
-def _style() -> Sequence[tuple[str, Set[str]]]:
-    """Return each line of the stylesheet with the classes that its rules are about."""
-    return [(line, {*_CLASS.findall(line)}) for line in asset("report.css").splitlines()]
-
-
-_CLASS = re.compile(r"\.([a-z][\w-]*)(?=[^{}]*\{)")
-
-
-def page_kind(name: str) -> FileKind:
-    """Return a file that only another page of ours may replace."""
-    return FileKind(name, lambda start: b"Watermark conformance</title>" in start, synced=False)
-
-
-def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
-    """Write the page of a verdict, which the title tells in a line; ``about``: what was tried, a line each.
-
-    Raises as `conformance.core.output_file.write_file`.
-    """
-    write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
-
 
 PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 
 
 @dataclass(frozen=True)
-class Dossier:
+class UpgradePage:
     gate: Gate
     comparison: Comparison
     checkpoints: CheckpointSection
@@ -84,10 +31,10 @@ class Dossier:
     workarounds: tuple[str, ...]
     releases: tuple[RouteRelease, ...]
     route: Route | None
-    """The route with the fewest refused checkpoints; None if not every hop of any was tried."""
+    """The route with the fewest refused checkpoints; None if of each route an upgrade was not tried."""
     direct: Route | None
     instead: tuple[tuple[TargetRecord, TargetRecord], ...]
-    """A version none of whose checkpoints were tried, and the release of its line whose route is told."""
+    """A version none of whose checkpoints were tried, and the release of its line whose route is shown instead."""
     fewest: tuple[RouteRelease, ...]
     """The release with the fewest known bugs of each line on the way."""
 
@@ -97,8 +44,8 @@ class Dossier:
         return f"Upgrade from Spark {pair.before.title} to {pair.after.title}"
 
 
-def dossier(report: Report, before: str, after: str) -> Dossier:
-    """Return the dossier of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
+def upgrade_page(report: Report, before: str, after: str) -> UpgradePage:
+    """Return the page of a pair of versions, named as in ``conformance gate``. Raises as `reports.results.lookup.find_both`."""
     cases = tuple(report.cases.values())
     ruled = known_pair(report.results, before, after, cases, report.matrix, upgrades=report.upgrades).ruled()
     pair = ruled.compared
@@ -107,7 +54,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     tried = tuple(with_checkpoints(report, target) for target in ends)
     possible = routes(report, *tried) if tried[0] != tried[1] else ()
     between = tuple(releases_between(report, *ends))
-    return Dossier(
+    return UpgradePage(
         gate=ruled,
         comparison=compared,
         checkpoints=handed,
@@ -121,22 +68,22 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     )
 
 
-def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
+def write_upgrade_page(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
     """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yield a line about each.
 
-    A file of accepted changes that has reasons already stays. Raises as ``dossier`` and `conformance.core.output_file.write_file`.
+    A file of accepted changes that has reasons already stays. Raises as `upgrade_page` and `conformance.core.output_file.write_file`.
     """
-    whole = dossier(report, before, after)
+    whole = upgrade_page(report, before, after)
     pair = whole.comparison.pair
     make_folder(out)
     page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
-    drawn = rendered("dossier.svg", dossier=whole)
+    drawn = rendered("upgrade.svg", upgrade=whole)
     write_standalone(
         page,
-        "a dossier",
-        "dossier.html",
+        "the page of an upgrade",
+        "upgrade.html",
         whole.title,
-        dossier=whole,
+        upgrade=whole,
         pair=pair,
         report=report,
         drawn=Markup(drawn),

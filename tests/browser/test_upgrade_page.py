@@ -1,4 +1,4 @@
-"""The dossier of one upgrade, on a phone and on paper."""
+"""The page of one upgrade, on a phone and on paper."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from reports.html.dossier import write_dossier
+from reports.html.upgrade_page import write_upgrade_page
 
 
 @pytest.fixture(scope="module")
 def written(published_report, tmp_path_factory):
-    out = tmp_path_factory.mktemp("dossier")
-    list(write_dossier(published_report, "3.5.9", "4.1.4", out))
+    out = tmp_path_factory.mktemp("upgrade")
+    list(write_upgrade_page(published_report, "3.5.9", "4.1.4", out))
     return out / "upgrade-3.5.9-4.1.4.html"
 
 
