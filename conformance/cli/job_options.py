@@ -39,7 +39,7 @@ Schemas = Annotated[
 EventTimes = Annotated[
     list[str] | None,
     shared(
-        "Event time, by default the first TIMESTAMP: a column or value.key of JSON text, with a pattern or unit: 't=ts as ms'. Repeatable.",
+        "Event time, else the first TIMESTAMP: column, value.key of JSON, value.1 of 'a;b'; pattern or unit: 't=ts as ms'. Repeatable.",
         "STREAM=COLUMN",
         INPUT,
     ),

@@ -25,7 +25,7 @@ from conformance.core.spark_types import DataType, Field, NotAType, Schema, pars
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime, SampleRow, Stored, instant_of, kept
-from conformance.own_job.written_time import WrittenTime, json_object, written_time
+from conformance.own_job.written_time import WrittenTime, json_object, separator_of, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
 ArrivalOrder: TypeAlias = str
@@ -372,7 +372,7 @@ def _event_time(
         return names.index(said)
     written = written_time(row, names, said) if row else None
     if said is not None and written is None:
-        how = "a key of JSON text is value.key, and ' as ' with a pattern or a unit says how the time is written: 'ts as ms'"
+        how = "a key of JSON text is value.key, b of 'a;b' is value.1, and ' as ' with a pattern or unit says how it is written: 'ts as ms'"
         if said not in names:
             raise UnusableSample(path, f"has no column {said!r}; its columns are {', '.join(names)}; {how}")
         raise UnusableSample(
@@ -623,13 +623,14 @@ def _unfit(sample: Sample) -> Iterator[SampleRow]:
 
 
 def _unparsed(text: str) -> Iterator[str]:
-    """Yield a text that does not parse; of an object as JSON, one object for each of its texts, in which that one does not."""
-    inner = json_object(text)
-    if not isinstance(inner, dict):
-        yield _UNPARSED
-    else:
+    """Yield a text that does not parse; of an object as JSON or text with separators one for each part, in which that part does not."""
+    if (inner := json_object(text)) is not None:
         texts = (key for key, value in inner.items() if isinstance(value, str))
         yield from (json.dumps({**inner, key: _UNPARSED}, ensure_ascii=False, default=float) for key in texts)
+    else:
+        separator = separator_of(text)
+        parts = text.split(separator) if separator else [text]
+        yield from (separator.join([*parts[:at], _UNPARSED, *parts[at + 1 :]]) for at in range(len(parts)))
 
 
 def _far_ahead(sample: Sample) -> SampleRow | None:

@@ -1,4 +1,5 @@
-"""Event times that are no TIMESTAMP: text with a format or numbers with a unit, also inside JSON text, as records of a topic have them."""
+"""Event times that are no column of TIMESTAMP: text with a format or numbers with a unit, also inside a struct, JSON text or text with
+separators, as records of a topic have them."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ _YEARS = range(946_684_800, 4_102_444_800)
 _TOKEN = re.compile(r"'([^']*)'|(([A-Za-z])\3*)|[^A-Za-z']+")
 _LETTERS = "yyyy=%Y uuuu=%Y yy=%y MMM=%b MM=%m M=%m dd=%d d=%d HH=%H H=%H hh=%I h=%I mm=%M m=%M ss=%S s=%S a=%p X=%z XX=%z XXX=%z Z=%z"
 _PYTHON = dict(pair.split("=") for pair in _LETTERS.split(" ")) | {"S" * digits: "%f" for digits in range(1, 7)}
+_SEPARATOR = re.compile(r"[\t|;,]")
+_DIGITS = re.compile(r"[0-9]{10,19}")
 _DAY = re.compile("%[Yymbd].*%[Yymbd]")
 
 
@@ -29,23 +32,25 @@ class Place:
 
     column: int
     keys: tuple[str, ...]
-    """The keys inside the JSON text of the column; none if the column itself is the time."""
+    """The keys inside the column, of a struct or of JSON text, or the position in text with separators, from 0; none if the column itself
+    is the time."""
     format: str
     """A unit (s, ms, us, ns) or a pattern as Spark writes it: ``dd.MM.yyyy HH:mm``."""
 
     def value(self, row: Sequence[Json]) -> Json:
         value = row[self.column]
         if self.keys:
-            value = json_object(value)
+            value = _inside(value)
         for key in self.keys:
-            value = value.get(key) if isinstance(value, dict) else None
+            value = value.get(key) if isinstance(value, Mapping) else None
         return value
 
     def micros(self, row: Sequence[Json]) -> int | None:
         """The time in µs since the epoch, in UTC without a zone; None if there is none that can be read."""
         value = self.value(row)
         if self.format in _UNITS:
-            return int(value * _UNITS[self.format]) if _is_number(value) else None
+            number = _number(value)
+            return int(number * _UNITS[self.format]) if number is not None else None
         with suppress(ValueError, TypeError):
             moment = datetime.strptime(value, pattern(self.format))
             return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
@@ -58,8 +63,8 @@ class Place:
         old, whole = self.value(row), row[self.column]
         if self.micros(row) is None:
             return whole
-        if self.format in _UNITS:
-            new = old + type(old)(days * 86_400 * 10**6 / _UNITS[self.format])
+        if (number := _number(old)) is not None and self.format in _UNITS:
+            new = type(old)(number + type(number)(days * 86_400 * 10**6 / _UNITS[self.format]))
         else:
             day = _DAY.search(pattern(self.format))
             moment = datetime.strptime(old, pattern(self.format))
@@ -67,6 +72,13 @@ class Place:
             new = old.replace(*dates)
         if not self.keys:
             return new
+        if isinstance(whole, Mapping):
+            return _with(whole, self.keys, new)
+        if json_object(whole) is None:
+            separator = separator_of(whole)
+            parts = whole.split(separator)
+            parts[int(self.keys[0])] = new
+            return separator.join(parts)
         named = re.compile(rf'("{re.escape(self.keys[-1])}"\s*:\s*){re.escape(_text(old))}')
         return named.sub(lambda found: found[1] + _text(new), whole)
 
@@ -118,8 +130,8 @@ def pattern(format: str) -> str:
 
 def _shape(value: Json) -> str:
     """How a time is written, as far as that can be seen; empty if it is none."""
-    if _is_number(value):
-        return next((unit for unit, micros in _UNITS.items() if int(value * micros) // 10**6 in _YEARS), "")
+    if (number := _number(value)) is not None:
+        return next((unit for unit, micros in _UNITS.items() if int(number * micros) // 10**6 in _YEARS), "")
     iso = _ISO.fullmatch(value) if isinstance(value, str) else None
     if iso is None:
         return ""
@@ -128,24 +140,50 @@ def _shape(value: Json) -> str:
 
 
 def _leaves(at: tuple[str, ...], value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
-    inner = value if at else json_object(value)
-    if not isinstance(inner, dict):
+    inner = value if at else _inside(value)
+    if not isinstance(inner, Mapping):
         yield at, value
         return
     for key, item in inner.items():
         yield from _leaves((*at, key), item)
 
 
-def json_object(text: Json) -> Json:
+def _inside(value: Json) -> Mapping[str, Json] | None:
+    """The values of a struct, of the object that a text is as JSON, or of a text with separators, by position; None of other values."""
+    if isinstance(value, Mapping):
+        return value
+    if (inner := json_object(value)) is not None:
+        return inner
+    separator = separator_of(value)
+    return {str(at): part for at, part in enumerate(value.split(separator))} if separator else None
+
+
+def separator_of(value: Json) -> str:
+    """Return the first separator in a text: tab, ``|``, ``;`` or ``,``; empty without one."""
+    separator = _SEPARATOR.search(value) if isinstance(value, str) else None
+    return separator[0] if separator is not None else ""
+
+
+def _with(struct: Mapping[str, Json], keys: Sequence[str], value: Json) -> dict[str, Json]:
+    key, *inner = keys
+    return {**struct, key: _with(struct[key], inner, value) if inner else value}
+
+
+def json_object(text: Json) -> dict[str, Json] | None:
     """Return the object that a text is as JSON, its fractions as decimals; None if it is none."""
     with suppress(ValueError):
-        return json.loads(text, parse_float=Decimal) if isinstance(text, str) and text.lstrip()[:1] == "{" else None
+        if isinstance(text, str) and text.lstrip()[:1] == "{":
+            read: dict[str, Json] = json.loads(text, parse_float=Decimal)
+            return read
     return None
 
 
 def _text(value: Json) -> str:
-    return str(value) if _is_number(value) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+def _number(value: Json) -> int | Decimal | None:
+    """A number, also if text has nothing but its digits."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
+    return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None

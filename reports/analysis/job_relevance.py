@@ -76,7 +76,9 @@ class KnownOfJob:
             text = f"{counted(len(self.changes), 'change')} {between} {can_meet}"
             yield Statement("differs", "◆", text, tuple(map(self._line, self.changes[:_MOST])))
         if not self.bugs and not self.changes:
-            yield Statement("conforms", "●", f"the suite knows no bug or change {between} {can_meet}")
+            yield Statement(
+                "conforms", "●", f"beside checkpoints, the suite knows no bug or change {between} {can_meet}"
+            )
 
     def reasons(self, what: str) -> tuple[str, ...]:
         """Return why the two versions may differ: documented changes to the state or the watermark alone that are ``what`` differs, bugs

@@ -126,12 +126,13 @@ def test_sorted_by_time_no_micro_batch_is_older_than_one_before(orders: list[int
 def test_rows_come_in_which_one_text_after_the_other_does_not_parse_then_zeros_and_nothing_to_look_up() -> None:
     schema = parse_schema("value STRING, who STRING, n INT, tags ARRAY<STRING>, gone STRING")
     value = '{"at": "2026-03-01", "n": 1, "shop": "south"}'
-    *_, last = arrivals([Sample("orders", schema, ((value, "ada", 2, ["a"], None),), None)], 2, unfit=True)
+    *_, last = arrivals([Sample("orders", schema, ((value, "ada;7", 2, ["a"], None),), None)], 2, unfit=True)
     assert last.rows == {
         "orders": (
-            ('{"at": "n/a", "n": 1, "shop": "south"}', "ada", 2, ["a"], None),
-            ('{"at": "2026-03-01", "n": 1, "shop": "n/a"}', "ada", 2, ["a"], None),
-            (value, "n/a", 2, ["a"], None),
-            (value, "ada", 0, [], None),
+            ('{"at": "n/a", "n": 1, "shop": "south"}', "ada;7", 2, ["a"], None),
+            ('{"at": "2026-03-01", "n": 1, "shop": "n/a"}', "ada;7", 2, ["a"], None),
+            (value, "n/a;7", 2, ["a"], None),
+            (value, "ada;n/a", 2, ["a"], None),
+            (value, "ada;7", 0, [], None),
         )
     }

@@ -30,6 +30,13 @@ TEN = 1_772_359_200_000_000
         ('{"n":1772359200,"t":"2026-03-01 10:00"}', "n as s", TEN, '{"n":1803981600,"t":"2026-03-01 10:00"}'),
         ('{"o":{"at":"01.03.2026 10:00"}}', "o.at as dd.MM.yyyy HH:mm", TEN, '{"o":{"at":"02.03.2027 10:00"}}'),
         ('{"at":"01.03.2026 10:00"}', "value.at as dd.MM.yyyy HH:mm", TEN, '{"at":"02.03.2027 10:00"}'),
+        # Text with separators, as of CSV in a topic, and numbers in text.
+        ("a,1772359200,DE,9.5", None, TEN, "a,1803981600,DE,9.5"),
+        ("DE|2026-03-01 10:00|7", None, TEN, "DE|2027-03-02 10:00|7"),
+        ("DE;01.03.2026 10:00", "value.1 as dd.MM.yyyy HH:mm", TEN, "DE;02.03.2027 10:00"),
+        ('{"at":"1772359200000"}', None, TEN, '{"at":"1803981600000"}'),
+        ({"o": {"at": "2026-03-01T10:00Z"}, "n": 1}, None, TEN, {"o": {"at": "2027-03-02T10:00Z"}, "n": 1}),
+        ({"at": "01.03.2026 10:00"}, "value.at as dd.MM.yyyy HH:mm", TEN, {"at": "02.03.2027 10:00"}),
         ("20260301100000", "value as yyyyMMddHHmmss", TEN, "20270302100000"),
         ("2026-03-01T10-00", "value as yyyy-MM-dd'T'HH-mm", TEN, "2027-03-02T10-00"),
     ],
@@ -45,7 +52,9 @@ def test_a_time_is_read_and_written_later_in_the_same_way(
     assert (time.micros((5, "x")), time.later((5, "x"), 366)) == (None, None)
 
 
-@pytest.mark.parametrize("value", ["x", 5, True, None, '{"n": 5}', '{"n"', "[1]", '{"at": null}'])
+@pytest.mark.parametrize(
+    "value", ["x", 5, True, None, '{"n": 5}', '{"n"', "[1]", '{"at": null}', "a,5;b", "1,772,359,200", {"at": None}]
+)
 def test_what_is_not_written_like_a_time_is_none(value: object) -> None:
     assert written_time((value,), ("value",)) is None
 
