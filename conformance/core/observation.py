@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Set
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -356,6 +357,19 @@ class Observation(FrozenRecord):
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         return step.columns or self.columns
 
+    def in_any_order(self, columns: Set[str]) -> Observation:
+        """Return the same with the elements of arrays sorted in these columns, to compare what comes in an order that is not promised."""
+
+        def sorted_rows(step: StepSeen, rows: tuple[EmittedRow, ...]) -> tuple[EmittedRow, ...]:
+            sort = [column.name in columns and "array<" in column.type for column in self.columns_of(step)]
+            return tuple(tuple(_sorted(value) if sort[at] else value for at, value in enumerate(row)) for row in rows)
+
+        def of(step: StepSeen) -> StepSeen:
+            batches = (batch.model_copy(update={"rows": sorted_rows(step, batch.rows)}) for batch in step.batches)
+            return step.model_copy(update={"batches": tuple(batches)})
+
+        return self.model_copy(update={"steps": tuple(map(of, self.steps))})
+
     def without_progress(self) -> Observation:
         """Return the same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
 
@@ -407,3 +421,10 @@ class Identity(FrozenRecord):
     settings: tuple[str, ...] = ()
     """Settings of its sessions that differ from Spark's defaults and that nobody asked for here, such as those of a
     ``spark-defaults.conf``: ``spark.sql.streaming.noDataMicroBatches.enabled=false (by default true)``."""
+
+
+def _sorted(value: Json) -> Json:
+    """The same value, of whose arrays the elements are in the order of their text."""
+    if isinstance(value, Mapping):
+        return {key: _sorted(item) for key, item in value.items()}
+    return sorted(map(_sorted, value), key=_json) if isinstance(value, list | tuple) else value

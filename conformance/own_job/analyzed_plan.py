@@ -21,8 +21,10 @@ TITLES = {
 }
 """The operators that keep state, but for those with functions of the author's → what each is."""
 _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
+_ID = re.compile(r"#\d+")
 _NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
 _EVENT_TIME = re.compile(r"#\d+L?-T\d+ms")
+_COLLECTS = re.compile(r"(?<!sort_array\()(?<!array_sort\()\b(collect_list|collect_set|array_agg)\(")
 
 
 class OperatorInput(NamedTuple):
@@ -79,6 +81,22 @@ class JobPlan:
     def delay_ms(self) -> int | None:
         """The longest delay; None without a watermark."""
         return max((mark.delay_ms for mark in self.watermarks if mark.delay_ms is not None), default=None)
+
+    @cached_property
+    def in_no_order(self) -> frozenset[str]:
+        """The columns with an array whose order Spark does not promise: ``collect_list`` or ``collect_set`` makes it, or what it comes of.
+
+        Source: the note of both functions in Spark's documentation of SQL functions: "The function is non-deterministic because the
+        order of collected results depends on the order of the rows which may be non-deterministic after a shuffle."
+        """
+        numbers, names = set[str](), set[str]()
+        for node in reversed(self.nodes):
+            for text in expressions(node.arguments):
+                made, _, column = text.rstrip("] ").rpartition(" AS ")
+                if _COLLECTS.search(made) or not numbers.isdisjoint(_ID.findall(made)):
+                    numbers.update(_ID.findall(column))
+                    names.add(without_numbers(column))
+        return frozenset(names)
 
     @cached_property
     def stateful(self) -> tuple[PlanNode, ...]:

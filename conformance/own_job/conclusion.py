@@ -55,7 +55,7 @@ def conclude(
     parts += ["rows of the sample are lost"] if rows.lost else []
     parts += [warning(stress) for stress in stresses if stress.only_warns]
     if not_tried and answer == "same":
-        parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed above")
+        parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed below")
     if verdict.exit_code != 1 and worse:
         stress, said = worse[0]
         worst, details = stress.verdict, said.details
@@ -102,7 +102,16 @@ def _what_to_do(
     elif answer == "differs" and verdict.ansi:
         yield f"Caused by {verdict.ansi}"
     elif answer == "differs":
-        yield from mending[:1] or reasons[:1] or ["The suite knows no reason: look at the first difference above"]
+        by_order = [
+            f"Perhaps by {call}: its result depends on the order of rows, which Spark does not promise"
+            for call in verdict.by_order
+        ]
+        yield from (
+            mending[:1]
+            or reasons[:1]
+            or by_order[:1]
+            or ["The suite knows no reason: look at the first difference below"]
+        )
     elif answer in ("fails", "unknown") and verdict.failures:
         target, why = verdict.failures[0]
         yield f"{target.title}: {why.splitlines()[0]}"

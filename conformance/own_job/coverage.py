@@ -20,6 +20,25 @@ _TITLES = {
     "dedupeWithinWatermark": "the deduplication",
 }
 """``operatorName`` of the progress → what it is; other operators keep the state of the author's functions."""
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+
+
+def titles(progress: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the stateful operators of a micro-batch, in the order of its progress: the last that rows pass comes first.
+
+    Of operators of one kind, the name says which in the order in which rows pass: ``the second aggregation``.
+    """
+    names = [str(operator.get("operatorName") or "") for operator in progress.get("stateOperators", ())]
+    kinds = [
+        _TITLES.get(name, f"the operator {name}" if name else f"stateful operator {at}")
+        for at, name in enumerate(names)
+    ]
+    return tuple(
+        kind
+        if kinds.count(kind) == 1
+        else f"the {_PLACES[min(kinds[at + 1 :].count(kind), 4)]} {kind.removeprefix('the ')}"
+        for at, kind in enumerate(kinds)
+    )
 
 
 def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Iterator[str]:
@@ -35,10 +54,9 @@ def never_shown(seen: Observation, plan: str, *, digests: bool = False) -> Itera
     batches = [batch for batch in batches if len(batch.state) == operators]
     query = read_plan(plan)
     times_out = any(function.times_out for function in query.state_functions)
-    for place in range(operators):
+    for place, operator in enumerate(titles(batches[-1].progress) if operators else ()):
         progress = [batch.progress["stateOperators"][place] for batch in batches]
         name = str(progress[-1].get("operatorName", ""))
-        operator = _TITLES.get(name, f"the operator {name}" if name else f"stateful operator {place}")
         rows = [int(counts["numRowsTotal"]) for counts in progress]
         removed = any(later < earlier for earlier, later in pairwise(rows))
         removed = removed or any(int(counts.get("numRowsRemoved") or 0) for counts in progress)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from conformance.checkpoints.state_difference import (
@@ -28,6 +29,7 @@ from conformance.judging.verdict import why_incoherent
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.language.streams import FILES
+from conformance.own_job.analyzed_plan import JobPlan
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
@@ -76,6 +78,13 @@ class CellAnswer:
         """Whether a micro-batch emitted a row, from the step of this number on."""
         steps = self.observation.steps if self.observation is not None else ()
         return any(batch.rows for step in steps if step.number >= first for batch in step.batches)
+
+    def in_any_order(self, columns: frozenset[str]) -> CellAnswer:
+        """The answer with sorted arrays in these columns."""
+        if self.run is None:
+            return self
+        observations = tuple(observation.in_any_order(columns) for observation in self.run.observations)
+        return replace(self, run=replace(self.run, observations=observations))
 
     def as_far_as(self, case: Case) -> CellAnswer:
         """The answer without what happened after the last step of this case."""
@@ -145,6 +154,22 @@ class JobRun:
     def wholes(self) -> tuple[CellAnswer, ...]:
         """What became of the whole case, each time that it ran."""
         return tuple(answer for answer in self.answers if answer.task.cut is None and not answer.task.workaround)
+
+    @property
+    def in_no_order(self) -> frozenset[str]:
+        """The columns with arrays in an order that Spark does not promise, by the plans; none if only digests of the rows are known."""
+        seen = () if self.files else (answer.observation for answer in self.wholes)
+        return frozenset().union(
+            *(JobPlan.of(observation).in_no_order for observation in seen if observation is not None)
+        )
+
+    @cached_property
+    def compared(self) -> JobRun:
+        """The same with what is compared: arrays in no order are sorted."""
+        columns = self.in_no_order
+        return (
+            replace(self, answers=tuple(answer.in_any_order(columns) for answer in self.answers)) if columns else self
+        )
 
     @property
     def without_ansi(self) -> CellAnswer | None:
@@ -222,6 +247,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     As soon as anything differs that chance or the clock may explain, the case runs once more on each version, and on the later one without
     ANSI mode if that is on by default there and not on the earlier version.
     """
+    run = run.compared
     if not run.wholes:
         # Of rows that ANSI mode refuses, only the rows are compared.
         keep = (

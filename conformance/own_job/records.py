@@ -46,6 +46,8 @@ def record(verdict: JobVerdict, known: Mapping[str, Json] = NOTHING_KNOWN) -> di
         "asked_otherwise": list(verdict.asked_otherwise),
         "not_covered": list(verdict.not_shown),
         "not_fixed": list(verdict.not_fixed),
+        "reordered": list(verdict.reordered),
+        "by_order": list(verdict.by_order),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],
         "checkpoints": [_checkpoint(group, verdict.to) for group in verdict.handoffs],
         "without_handoff": list(verdict.without_handoff),

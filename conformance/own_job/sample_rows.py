@@ -13,16 +13,15 @@ from conformance.core.observation import DROPPED_ROWS, BatchSeen, Observation
 from conformance.core.values import show_ms
 from conformance.core.wording import counted
 from conformance.own_job.analyzed_plan import JobPlan
+from conformance.own_job.coverage import titles
 from conformance.own_job.sample import FAR_AHEAD, FAR_AHEAD_COMES, Sample
 from conformance.own_job.verdict import JobVerdict
 from reports.results.status import Statement
 
 _YEAR = timedelta(days=365.2425)
-_SESSIONS = "sessionWindowStateStoreSaveExec"
-"""The operator of session windows, which has no name of its own up to 3.5."""
 _BY_TIME = re.compile(r"precisetimestampconversion|session_window|TimeWindow|\bJoin ", re.IGNORECASE)
-_OF_GROUPS = {"stateStoreSave", _SESSIONS}
-"""Operators that count late groups, of which a row may have several and several rows one."""
+_OF_GROUPS = {"stateStoreSave", "sessionWindowStateStoreSaveExec", "defaultName"}
+"""Operators that count late groups, of which a row may have several and several rows one; the last is that of session windows up to 3.5."""
 NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
 
 
@@ -141,17 +140,17 @@ class RowsOfVersions:
 
 
 def _late(batches: Iterable[BatchSeen]) -> Iterator[str]:
-    dropped: Counter[tuple[int, str]] = Counter()
-    watermarks: dict[tuple[int, str], str] = {}
+    dropped: Counter[tuple[int, str, str]] = Counter()
+    watermarks: dict[tuple[int, str, str], str] = {}
     for batch in batches:
-        for at, operator in enumerate(batch.progress.get("stateOperators", [])):
+        operators = batch.progress.get("stateOperators", [])
+        for at, (title, operator) in enumerate(zip(titles(batch.progress), operators, strict=True)):
             if number := int(operator.get(DROPPED_ROWS, 0)):
-                name = str(operator.get("operatorName", "an operator"))
-                key = at, _SESSIONS if name == "defaultName" else name
-                dropped[key] += number
-                watermarks[key] = f", with watermarks up to {show_ms(batch.watermark)}"
-    for key, number in dropped.items():
-        yield f"{key[1]} dropped {counted(number, 'late group' if key[1] in _OF_GROUPS else 'late row')}{watermarks[key]}"
+                what = "late group" if operator.get("operatorName") in _OF_GROUPS else "late row"
+                dropped[at, title, what] += number
+                watermarks[at, title, what] = f", with watermarks up to {show_ms(batch.watermark)}"
+    for (at, title, what), number in dropped.items():
+        yield f"{title} dropped {counted(number, what)}{watermarks[at, title, what]}"
 
 
 def _ahead(batches: Sequence[BatchSeen]) -> str | None:

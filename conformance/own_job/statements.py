@@ -21,6 +21,7 @@ NOT_FIXED = "the sample does not fix this; it did the same in two runs, which pr
 def summary(verdict: JobVerdict) -> str:
     """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
     less = f", less state on {verdict.after.title}" if verdict.change is not None else ""
+    less += f", but for the order inside {', '.join(verdict.reordered)}" if verdict.reordered else ""
     rows = {
         "same": f"same {'digests of ' if verdict.digests else ''}rows{less}",
         "differs": verdict.change.what if verdict.change is not None else "",
@@ -117,6 +118,10 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
         compared = f"watermarks{late} and state" if verdict.change is None else f"and watermarks{late}"
         yield Statement("conforms", "●", f"{rows}{', ' if verdict.change is None else ' '}{compared} in {count}")
+    if verdict.reordered:
+        columns = ", ".join(verdict.reordered)
+        text = f"the order inside {columns} is another: collect_list and collect_set promise none; sort_array makes one"
+        yield Statement("differs", MARKS["differs"].glyph, text)
     if verdict.change is not None:
         meaning, where = MEANINGS[verdict.change.meaning], f"first difference: {verdict.change.where}"
         if verdict.answer == "same":

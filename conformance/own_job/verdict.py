@@ -155,6 +155,10 @@ class JobVerdict:
     """What no micro-batch of the earlier version showed."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
+    reordered: tuple[str, ...] = ()
+    """Columns with arrays in an order that Spark does not promise, which the two versions do not have in the same order."""
+    by_order: tuple[str, ...] = ()
+    """If anything changes, the calls whose result depends on an order that Spark does not promise: ``first(…) in the aggregation of f``."""
     without_handoff: tuple[int, ...] = ()
     """The steps before which the checkpoint was not handed over."""
     digests: bool = False
@@ -187,19 +191,22 @@ class JobVerdict:
 
 def judge_job(run: JobRun) -> JobVerdict:
     """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
+    wholes = _whole(run.on(run.before), run.case), _whole(run.on(run.after), run.case)
+    in_no_order, run = run.in_no_order, run.compared
     before, after = run.on(run.before), run.on(run.after)
+    compared = _whole(before, run.case), _whole(after, run.case)
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
     targets = {target.name: target for target in run.engines}
     a, b = targets[run.before.name], targets[run.after.name]
-    wholes = _whole(before, run.case), _whole(after, run.case)
     plans = {target: text for target, answered in ((a, seen), (b, other)) if (text := _plan(answered))}
     planned_by, plan = next(iter(plans.items()), (None, ""))
     not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
     emitted = before.emits_rows() or after.emits_rows()
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
-    change = _change(*wholes, digests=digests)
+    change = _change(*compared, digests=digests)
+    reordered = in_no_order and change != _change(*wholes, digests=digests)
     different = change is not None and not only_keeps_less_state(seen, other)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
@@ -225,6 +232,8 @@ def judge_job(run: JobRun) -> JobVerdict:
         columns=columns,
         not_shown=not_shown,
         not_fixed=not_fixed,
+        reordered=tuple(sorted(in_no_order)) if reordered else (),
+        by_order=tuple(dict.fromkeys(_by_order(*plans.values()))) if change is not None else (),
         ansi=_ansi(run, seen, other) if change is not None else "",
     )
 
@@ -275,6 +284,15 @@ def _not_fixed(plan: str = "", other: str = "") -> Iterator[str]:
             yield f"the clock in {call.place}"
         elif call.function in _CHANCE and call.text not in seeded:
             yield f"{call.function}(…) in {call.place}{unless_seeded}"
+
+
+_ORDER = frozenset({"any_value", "array_agg", "collect_list", "collect_set", "first", "last", "listagg"})
+"""The functions that Spark's documentation calls non-deterministic because their result depends on the order of rows after a shuffle."""
+
+
+def _by_order(*plans: str) -> Iterator[str]:
+    calls = (call for plan in plans for call in read_calls(plan) if call.function in _ORDER)
+    return (f"{call.function}(…) in {call.place}" for call in calls)
 
 
 NOT_COMPARABLE = (

@@ -69,7 +69,7 @@ TRUE_OF_IT: Answer = {
     "lost": [
         {
             "spark": "3.5.9",
-            "late": ["dedupe dropped 2 late rows, with watermarks up to …"],
+            "late": ["the deduplication dropped 2 late rows, with watermarks up to …"],
             "without_event_time": None,
             "out": 7,
         },

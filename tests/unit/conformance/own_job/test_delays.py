@@ -190,7 +190,8 @@ def test_rows_are_divided_by_when_they_arrived(tmp_path):
     ("row", "arrived", "instant"),
     [
         ({"at": 1_773_748_800}, "at", 1_773_748_800 * 10**6),
-        ({"at": "1773748800123"}, "at as ms", None),
+        ({"at": "1773748800123"}, "at as ms", 1_773_748_800_123_000),
+        ({"at": "17737"}, "at as ms", None),
         ({"at": 1_773_748_800_123}, "at as ms", 1_773_748_800_123_000),
         ({"at": "17.03.2026 12:00"}, "at as dd.MM.yyyy HH:mm", 1_773_748_800 * 10**6),
         ({"at": "soon"}, "at", None),

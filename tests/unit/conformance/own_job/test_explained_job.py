@@ -283,6 +283,17 @@ def test_a_plan_tells_its_watermarks_and_first_operator(name):
     assert [str(place) for place in plan.inputs(plan.first)] == ["Aggregate 0 0"]
 
 
+def test_columns_whose_order_is_not_promised_are_followed_up_the_plan():
+    plan = JobPlan(
+        "== Analyzed Logical Plan ==\nall: array<int>\n"
+        "Project [who#1, kept#6 AS all#7, sorted#8, n#5L, struct(a, kept#6) AS both#9]\n"
+        "+- Aggregate [who#1], [who#1, collect_set(x#2, 0, 0) AS kept#6, sort_array(collect_list(x#2, 0, 0), true) AS sorted#8, "
+        "count(1) AS n#5L]\n"
+        "   +- Relation [x#2,who#1] json\n"
+    )
+    assert plan.in_no_order == {"kept", "all", "both"}
+
+
 @pytest.mark.parametrize(
     ("side", "stateful"),
     [("Relation [who#3] csv", ["Aggregate"]), ("StreamingRelation FileSource[/in], [who#3]", ["Aggregate", "Join"])],

@@ -49,18 +49,19 @@ def test_rows_that_are_not_lost_are_counted_once_for_both_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "unit"),
+    ("operator", "what"),
     [
-        ("stateStoreSave", "late groups"),
-        ("dedupe", "late rows"),
-        ("symmetricHashJoin", "late rows"),
-        ("sessionWindowStateStoreSaveExec", "late groups"),
+        ("stateStoreSave", "the aggregation dropped 9 late groups"),
+        ("dedupe", "the deduplication dropped 9 late rows"),
+        ("symmetricHashJoin", "the join dropped 9 late rows"),
+        ("sessionWindowStateStoreSaveExec", "the session windows dropped 9 late groups"),
+        ("applyInPandasWithState", "the operator applyInPandasWithState dropped 9 late rows"),
     ],
 )
-def test_late_rows_are_said_with_the_operator_that_dropped_them_and_its_watermark(operator: str, unit: str) -> None:
+def test_late_rows_are_said_with_the_operator_that_dropped_them_and_its_watermark(operator: str, what: str) -> None:
     known = rows(run(dropped=9, operator=operator))
     assert known.lost
-    assert known.late == (f"{operator} dropped 9 {unit}, with watermarks up to 11:00",)
+    assert known.late == (f"{what}, with watermarks up to 11:00",)
     found = lines(run(), run(dropped=9, operator=operator))
     assert [line.partition(":")[0] for line in found if "of the sample" in line] == ["● 3.5.9", "▲ 4.3.0"]
 

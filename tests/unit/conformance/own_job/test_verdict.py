@@ -260,7 +260,7 @@ HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
             [],
             0,
             "same",
-            "same rows; the checkpoint resumes; not tried: 1 thing, listed above",
+            "same rows; the checkpoint resumes; not tried: 1 thing, listed below",
         ),
         (
             ran(ROWS, ROWS, ROWS, REFUSED, (HELPS,)),
@@ -289,7 +289,7 @@ HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
             [],
             1,
             "differs",
-            "1 row has different values; the checkpoint resumes. The suite knows no reason: look at the first difference above.",
+            "1 row has different values; the checkpoint resumes. The suite knows no reason: look at the first difference below.",
         ),
         (
             ran(ROWS, ROWS, ROWS, ROWS),
@@ -463,6 +463,17 @@ def test_what_an_operator_never_did_is_said_with_what_to_add() -> None:
     assert never.startswith("the join never removed a row from its state")
 
 
+def test_two_operators_of_a_kind_are_told_apart_in_the_order_of_rows() -> None:
+    counts = [{"operatorName": "stateStoreSave", "numRowsTotal": total, DROPPED_ROWS: 1} for total in (0, 1)]
+    progress = {"stateOperators": counts}
+    batches = [batch(id, state=(0, 1), watermark=1, progress=progress) for id in (0, 1)]
+    assert [*never_shown(observed(step(1, *batches)), "")] == [
+        "the second aggregation never had a row in its state: add rows that reach it",
+        "the first aggregation never removed a row from its state: none of its keys, conditions and timeouts depends on the watermark, "
+        "or the watermark has not passed them",
+    ]
+
+
 def test_session_windows_have_no_name_of_their_own_up_to_3_5() -> None:
     (never,) = told(operators(0, dropped=None, name="defaultName"))
     assert never.startswith("the session windows never had a row")
@@ -568,6 +579,38 @@ def test_the_query_is_read_from_the_plan_of_the_version_that_tells_it(side: str 
     ]
     assert len(of_the_query) == bool(side)
     assert all(text.endswith("can meet, by its plan on 4.3.0") is (side == "4.3.0") for text in of_the_query)
+
+
+COLLECTS = "== Analyzed Logical Plan ==\nwho: string\nAggregate [who#1], [who#1, collect_set(x#2, 0, 0) AS {}#3]\n"
+
+
+def collected(column: str, *emitted: list[int]) -> Observation:
+    """The plan fills the column, and the query emits `who` and `xs`."""
+    seen = observed(*(step(at, batch(at - 1, rows=(("a", xs),))) for at, xs in enumerate(emitted, 1)))
+    columns = Column(name="who", type="string"), Column(name="xs", type="array<int>")
+    return with_plan(seen.model_copy(update={"columns": columns}), COLLECTS.format(column))
+
+
+def test_an_order_inside_arrays_that_spark_does_not_promise_is_no_other_row() -> None:
+    before, after = collected("xs", [1, 2], [3, 4]), collected("xs", [2, 1], [3, 4])
+    verdict = judge_job(ran(before, after, before, after))
+    assert (verdict.answer, verdict.exit_code, verdict.reordered) == ("same", 0, ("xs",))
+    assert summary(verdict) == "3.5.9 → 4.3.0: same rows, but for the order inside xs; the checkpoint resumes"
+    (text,) = (each.text for each in statements(verdict) if "order inside" in each.text)
+    assert text == "the order inside xs is another: collect_list and collect_set promise none; sort_array makes one"
+    # What the engines showed is kept.
+    assert verdict.wholes[1].observation == after
+    assert record(verdict)["reordered"] == ["xs"]
+
+
+@pytest.mark.parametrize(("column", "after"), [("xs", [2, 5]), ("ys", [2, 1])])
+def test_other_elements_and_an_order_that_no_function_leaves_open_are_other_rows(column: str, after: list[int]) -> None:
+    seen, other = collected(column, [1, 2], [3, 4]), collected(column, after, [3, 4])
+    verdict = judge_job(ran(seen, other, seen, other))
+    assert (verdict.answer, verdict.exit_code, verdict.reordered) == ("differs", 1, ())
+    assert verdict.by_order == (f"collect_set(…) in the aggregation of {column}",)
+    concluded = conclude(verdict, (), RowsOfVersions(()), (), 1, ())
+    assert concluded.line.endswith("depends on the order of rows, which Spark does not promise.")
 
 
 def test_a_job_that_is_not_comparable_says_what_it_calls() -> None:
