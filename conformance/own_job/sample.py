@@ -612,25 +612,59 @@ def _ends(sample: Sample) -> tuple[SampleRow, ...]:
 _UNPARSED = "n/a"
 
 
+_EMPTY: Mapping[str, Json] = {
+    "array": [],
+    "map": {},
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 0),
+    **dict.fromkeys(("float", "double"), 0.0),
+}
+
+
 def _unfit(sample: Sample) -> Iterator[SampleRow]:
     row, fields = _ends(sample)[-1], sample.schema.fields
     for at, (value, field) in enumerate(zip(row, fields, strict=True)):
-        if field.type.name == "string" and isinstance(value, str):
-            yield from ((*row[:at], other, *row[at + 1 :]) for other in _unparsed(value))
-    empty: Mapping[str, Json] = {"array": [], "map": {}, **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 0)}
-    empty = {**empty, "float": 0.0, "double": 0.0}
-    yield tuple(empty.get(field.type.name, value) for value, field in zip(row, fields, strict=True))
+        yield from ((*row[:at], other, *row[at + 1 :]) for other in _unparsed(value, field.type))
+    yield tuple(_emptied(value, field.type) for value, field in zip(row, fields, strict=True))
 
 
-def _unparsed(text: str) -> Iterator[str]:
-    """Yield a text that does not parse; of an object as JSON or text with separators one for each part, in which that part does not."""
-    if (inner := json_object(text)) is not None:
-        texts = (key for key, value in inner.items() if isinstance(value, str))
-        yield from (json.dumps({**inner, key: _UNPARSED}, ensure_ascii=False, default=float) for key in texts)
-    else:
-        separator = separator_of(text)
-        parts = text.split(separator) if separator else [text]
-        yield from (separator.join([*parts[:at], _UNPARSED, *parts[at + 1 :]]) for at in range(len(parts)))
+def _unparsed(value: Json, type: DataType | None) -> Iterator[Json]:
+    """Yield the value once for each text in it, which then does not parse: a part of text with separators is one, too.
+
+    ``type``: None inside JSON text.
+    """
+    if isinstance(value, str):
+        if type is None:
+            yield _UNPARSED
+        elif type.name == "string" and (inner := json_object(value)) is not None:
+            yield from map(_json_text, _unparsed(inner, None))
+        elif type.name == "string":
+            separator = separator_of(value)
+            parts = value.split(separator) if separator else [value]
+            yield from (separator.join([*parts[:at], _UNPARSED, *parts[at + 1 :]]) for at in range(len(parts)))
+    elif isinstance(value, Mapping) and (type is None or type.name == "struct"):
+        types = {field.name: field.type for field in type.fields} if type is not None else dict.fromkeys(value)
+        for name, item in value.items():
+            yield from ({**value, name: other} for other in _unparsed(item, types[name]))
+    elif isinstance(value, list) and value and (type is None or type.name == "array"):
+        element = type.elements[0] if type is not None else None
+        yield from ([other, *value[1:]] for other in _unparsed(value[0], element))
+
+
+def _emptied(value: Json, type: DataType | None) -> Json:
+    """Return the value with 0 for its numbers and without the elements of its arrays and maps; ``type``: None inside JSON text."""
+    if type is not None and type.name == "string":
+        inner = json_object(value)
+        return value if inner is None else _json_text(_emptied(inner, None))
+    if isinstance(value, Mapping) and (type is None or type.name == "struct"):
+        types = {field.name: field.type for field in type.fields} if type is not None else dict.fromkeys(value)
+        return {name: _emptied(item, types[name]) for name, item in value.items()}
+    if type is not None:
+        return _EMPTY.get(type.name, value)
+    return [] if isinstance(value, list) else value if isinstance(value, str | bool | None) else 0
+
+
+def _json_text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, default=float)
 
 
 def _far_ahead(sample: Sample) -> SampleRow | None:

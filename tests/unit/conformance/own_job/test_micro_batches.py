@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.core.data import Json
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import canonical
 from conformance.own_job.many_rows import NO_INSTANT, instant_of
@@ -123,16 +124,31 @@ def test_sorted_by_time_no_micro_batch_is_older_than_one_before(orders: list[int
         newest = max([*instants, *([newest] if newest is not None else [])], default=None)
 
 
-def test_rows_come_in_which_one_text_after_the_other_does_not_parse_then_zeros_and_nothing_to_look_up() -> None:
-    schema = parse_schema("value STRING, who STRING, n INT, tags ARRAY<STRING>, gone STRING")
-    value = '{"at": "2026-03-01", "n": 1, "shop": "south"}'
-    *_, last = arrivals([Sample("orders", schema, ((value, "ada;7", 2, ["a"], None),), None)], 2, unfit=True)
-    assert last.rows == {
-        "orders": (
-            ('{"at": "n/a", "n": 1, "shop": "south"}', "ada;7", 2, ["a"], None),
-            ('{"at": "2026-03-01", "n": 1, "shop": "n/a"}', "ada;7", 2, ["a"], None),
-            (value, "n/a;7", 2, ["a"], None),
-            (value, "ada;n/a", 2, ["a"], None),
-            (value, "ada;7", 0, [], None),
-        )
-    }
+@pytest.mark.parametrize(
+    ("type", "value", "unparsed", "emptied"),
+    [
+        ("STRING", "ada", ["n/a"], "ada"),
+        ("STRING", "ada;7", ["n/a;7", "ada;n/a"], "ada;7"),
+        (
+            "STRING",
+            '{"at": "2026-03-01", "n": 1.5, "in": {"shop": "south"}, "ok": true}',
+            [
+                '{"at": "n/a", "n": 1.5, "in": {"shop": "south"}, "ok": true}',
+                '{"at": "2026-03-01", "n": 1.5, "in": {"shop": "n/a"}, "ok": true}',
+            ],
+            '{"at": "2026-03-01", "n": 0, "in": {"shop": "south"}, "ok": true}',
+        ),
+        ("INT", 2, [], 0),
+        ("TIMESTAMP", "2026-03-01T10:00:00Z", [], "2026-03-01T10:00:00Z"),
+        ("ARRAY<STRING>", ["a", "b"], [["n/a", "b"]], []),
+        ("MAP<STRING, STRING>", {"a": "b"}, [], {}),
+        ("STRUCT<at: STRING, n: INT>", {"at": "x", "n": 3}, [{"at": "n/a", "n": 3}], {"at": "x", "n": 0}),
+        ("STRING", None, [], None),
+    ],
+)
+def test_rows_come_in_which_one_text_after_the_other_does_not_parse_then_zeros_and_nothing_to_look_up(
+    type: str, value: Json, unparsed: list[Json], emptied: Json
+) -> None:
+    schema = parse_schema(f"n INT, x {type}")
+    *_, last = arrivals([Sample("orders", schema, ((5, value),), None)], 2, unfit=True)
+    assert last.rows == {"orders": (*((5, other) for other in unparsed), (0, emptied))}
