@@ -30,6 +30,8 @@ class SampleRows:
     """The rows of a sample on one version; the names are those of the JSON document."""
 
     rows_in: int
+    """All rows or, if the query failed, those that it had read."""
+    failed: bool
     without_event_time: str | None
     """The expression or column that gave null; None if it did for no row."""
     late: tuple[str, ...]
@@ -61,7 +63,10 @@ class SampleRows:
         before, reached = (max((batch.next_watermark or 0 for batch in part), default=0) for part in (own, last))
         years = {1970 + timedelta(milliseconds=end) // _YEAR for time in times for end in (time.min, time.max) if end}
         return cls(
-            rows_in=sum(len(sample.rows) for sample in samples),
+            rows_in=sum(len(sample.rows) for sample in samples)
+            if seen.error is None
+            else sum(source.rows for batch in own for source in batch.sources),
+            failed=seen.error is not None,
             # Spark's statistics count a row without an event time as 1970-01-01 00:00.
             without_event_time=_null(verdict.plan) if any(time.min == 0 for time in times) else None,
             late=tuple(_late([*own, *last])),
@@ -71,7 +76,7 @@ class SampleRows:
             other_years=tuple(sorted(year for year in years if not 1970 <= year <= datetime.now(UTC).year + 1)),
             ahead=_ahead(own),
             by_time=_BY_TIME.search(verdict.plan) is not None,
-            closed=not times or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
+            closed=not times or seen.error is not None or timedelta(milliseconds=reached - before) > FAR_AHEAD / 2,
         )
 
     @property
@@ -82,13 +87,19 @@ class SampleRows:
         if not self.closed:
             yield Statement("bug", "▲", f"{on}: {NOT_CLOSED}")
         null = (f"without an event time, since {self.without_event_time} is null",) if self.without_event_time else ()
-        text = f"{on}: {counted(self.rows_in, 'row')} of the sample in; {self.in_state} in state at its end; {self.out} out"
+        end = "when it failed" if self.failed else "at its end"
+        text = f"{on}: {counted(self.rows_in, 'row')} of the sample in; {self.in_state} in state {end}; {self.out} out"
         later = f", {self.out_later} more after a row much later" if self.out_later else ""
         if self.lost:
             yield Statement("bug", "▲", f"{text}{later}; rows are lost", (*null, *self.late))
         else:
             untimed = "none" if not null else "some, which no operator drops,"
-            yield Statement("conforms", "●", f"{text}{later}; none late, {untimed} without an event time", null)
+            yield Statement(
+                "broken" if self.failed else "conforms",
+                "–" if self.failed else "●",
+                f"{text}{later}; none late, {untimed} without an event time",
+                null,
+            )
         if self.other_years:
             years = ", ".join(map(str, self.other_years))
             yield Statement("bug", "▲", f"{on}: event times in the year {years}: is their unit another, milliseconds?")
@@ -103,7 +114,8 @@ class RowsOfVersions:
     def of(cls, verdict: JobVerdict, samples: Sequence[Sample]) -> RowsOfVersions:
         seen = zip((verdict.before, verdict.after), (whole.observation for whole in verdict.wholes), strict=True)
         answers = ((target.title, answer) for target, answer in seen if answer and answer.own_code_error is None)
-        return cls(tuple((title, SampleRows.of(verdict, answer, samples)) for title, answer in answers))
+        ran = ((title, answer) for title, answer in answers if answer.error is None or answer.batches)
+        return cls(tuple((title, SampleRows.of(verdict, answer, samples)) for title, answer in ran))
 
     @property
     def lost(self) -> bool:

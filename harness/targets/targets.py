@@ -123,7 +123,7 @@ class TargetChoice:
 
     targets: tuple[Target, ...]
     notes: tuple[str, ...] = ()
-    """Notes for the user: that `newest` is not the newest target, and why."""
+    """Notes for the user: that `newest` is not the newest target, and why; that a runtime of a vendor is not what runs."""
 
 
 @dataclass(frozen=True)
@@ -151,20 +151,27 @@ class Targets:
 
         Args:
             specs: each a version (``3.5.9``, ``spark-3.5.9``: any known release), a line (``3.5``: its newest patch), a
-                range of targets (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this
-                machine can run), ``installed``. Words leave out the targets that are chosen by name.
+                range of targets (``>=3.4,<4``), the runtime of a vendor (``glue-4.0``: Apache's release that it contains), or
+                ``all``, ``lines`` (the newest patch of each), ``newest`` (that this machine can run), ``installed``. Words leave
+                out the targets that are chosen by name.
             obstacle: why a target cannot run here, None if it can: ``provision.obstacle``. Only ``newest`` calls it.
 
         Raises:
-            UnknownTarget: a spec matches nothing.
+            UnknownTarget: a spec matches nothing; WrongUsage: it is not known what a vendor's runtime contains.
             HarnessError: ``newest``, and nothing runs here; or ``installed``, and there is none.
         """
         chosen: dict[str, Target] = {}
         notes: list[str] = []
         for spec in _split(specs):
-            matching, note = self._newest(obstacle) if spec == "newest" else (self._matching(spec), None)
+            if spec == "newest":
+                matching, note = self._newest(obstacle)
+                notes += [note] if note else []
+            elif (runtime := vendor_runtime(spec)) is not None:
+                matching = self._matching(runtime.spark)
+                notes.append(f"{runtime}: Apache's {runtime.spark} runs in its place")
+            else:
+                matching = self._matching(spec)
             chosen |= {target.name: target for target in matching}
-            notes += [note] if note else []
         ordered = sorted(chosen.values(), key=lambda target: (target.version, target.installed is not None))
         return TargetChoice(tuple(ordered), tuple(dict.fromkeys(notes)))
 
@@ -237,9 +244,6 @@ class Targets:
         try:
             version = SparkVersion.parse(text)
         except NotAVersion:
-            if (runtime := vendor_runtime(spec)) is not None:
-                why = f"is no release of Apache; {runtime.title} contains {runtime.spark}"
-                return UnknownTarget(spec, versions, [runtime.spark], why)
             names = [*WORDS, *(target.version.line for target in self.every_line()), *map(str, versions)]
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
             if re.fullmatch(r"\d+\.\d+", text) and SparkVersion.parse(f"{text}.0") > versions[-1]:

@@ -54,7 +54,7 @@ def vendor_runtime(text: str) -> VendorRuntime | None:
         known = ", ".join(f"{prefix}-{name}" for name in releases)
         listed = f"known are {known}" if known else f"{vendor['source']} may say it"
         raise WrongUsage(
-            f"{text}: it is not known which Apache Spark this {vendor['name']} contains; {listed}. "
+            f"{text}: it is not known which Apache Spark this release of {vendor['name']} contains; {listed}. "
             "Name Apache's release instead, such as 3.5.0"
         )
     return VendorRuntime(text, f"{vendor['name']} {release}", releases[release], vendor["source"], vendor["asOf"])

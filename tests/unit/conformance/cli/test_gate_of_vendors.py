@@ -7,7 +7,9 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.data import read_data
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, releases
+from harness.targets.targets import Targets
 from harness.targets.vendor_runtimes import vendor_runtime
 from reports.results.published import nearest_published
 
@@ -34,14 +36,20 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("dbr-15.5 4.3.0", "dbr-15.5: it is not known which Apache Spark this Databricks Runtime contains; known are"),
+        (
+            "dbr-15.5 4.3.0",
+            "dbr-15.5: it is not known which Apache Spark this release of Databricks Runtime contains; known are",
+        ),
         ("dbr-14.3 dbr-15.4", "dbr-14.3 and dbr-15.4 both contain Apache Spark 3.5.0: there is nothing to compare"),
-        ("hdinsight-5.1 4.3.0", "this Azure HDInsight contains; https://learn.microsoft.com/en-us/azure/hdinsight/"),
+        (
+            "hdinsight-5.1 4.3.0",
+            "this release of Azure HDInsight contains; https://learn.microsoft.com/en-us/azure/hdinsight/",
+        ),
         (
             "dataproc-2.2 4.3.0",
-            "this Dataproc on Compute Engine contains; known are dataproc-3.0. Name Apache's release",
+            "this release of Dataproc on Compute Engine contains; known are dataproc-3.0. Name Apache's release",
         ),
-        ("emr-serverless 4.3.0", "this Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
+        ("emr-serverless 4.3.0", "this release of Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
         ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
         ("acme-1.0 4.3.0", "acme-1.0 names no published release: name one of Apache's (2.4.8,"),
         ("dbr-14.3 3.5.0", "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
@@ -84,11 +92,16 @@ def test_the_nearest_release_answers_for_one_without_results():
     )
 
 
-def test_a_command_that_runs_engines_names_the_release_to_run():
-    done = CliRunner().invoke(app, ["run", "--all", "--spark", "glue-4.0"])
-    assert done.exit_code == 2
-    said = "'glue-4.0' is no release of Apache; AWS Glue 4.0 contains 3.3.0. Did you mean 3.3.0?"
-    assert said in " ".join(done.output.replace("│", " ").split())
+def test_for_a_runtime_of_a_vendor_the_release_of_apache_runs_that_it_contains_and_a_note_says_so():
+    choice = Targets.load().choose(["glue-4.0", "3.5.9"])
+    assert [str(target.version) for target in choice.targets] == ["3.3.0", "3.5.9"]
+    (note,) = choice.notes
+    assert note.startswith("AWS Glue 4.0 contains Apache Spark 3.3.0 (https://")
+    assert note.endswith("what its vendor changed is not tested: Apache's 3.3.0 runs in its place")
+    with pytest.raises(
+        WrongUsage, match=r"glue-4\.1: it is not known which Apache Spark this release of AWS Glue contains; known are"
+    ):
+        Targets.load().choose(["glue-4.1"])
 
 
 def test_the_gate_answers_every_runtime_whose_release_and_source_are_known():
