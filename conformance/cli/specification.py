@@ -29,7 +29,8 @@ def specification(
 
     Each statement has a number that never changes, its sources, the cases about it, the versions on which the steps that prove
     it did what it says, and the reference model's rule with the functions that decide by it. The folder has an index and a page for each
-    chapter in Markdown, and all of it in specification.html, to print. The same results give the same bytes.
+    chapter in Markdown, all of it in specification.html, and the sentences alone in statements.html, both to print. The same results
+    give the same bytes.
     """
     read = Results.read_all(results) if results else published_results()
     written = write_specification(Report.of(read, discovery.load(cases)), output, report)

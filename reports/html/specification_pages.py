@@ -24,6 +24,7 @@ from reports.results.status import MARKS
 INDEX = "index.md"
 APPENDIX = "appendix.md"
 ONE_PAGE = "specification.html"
+LIST = "statements.html"
 _MARKDOWN = FileKind("a page of the specification", any_content)
 _MANY = 4
 """The number of cases that are listed; the others are folded."""
@@ -48,7 +49,7 @@ class SpecificationPages:
     def markdown(self) -> Mapping[str, str]:
         """Map the name of each file to its content: the index, a page for each chapter, and the appendix."""
         chapters = {f"{chapter.name}.md": self._chapter(chapter) for chapter in self.specification.chapters}
-        return {INDEX: self._index(), **chapters, APPENDIX: self._appendix()}
+        return {INDEX: self.index(), **chapters, APPENDIX: self._appendix()}
 
     def one_page(self) -> str:
         """Return all of it, as Markdown with nothing folded."""
@@ -72,19 +73,20 @@ class SpecificationPages:
             f"Results of {self.report.date}, suite {code(results.header.suite[:12])}.\n"
         )
 
-    def _index(self) -> str:
-        lines = [f"# {TITLE}\n", self._preface(), _LEGEND]
+    def index(self, whole: str = "") -> str:
+        """Return the sentences of all statements; their numbers lead to the page ``whole``, or to the pages of the chapters."""
+        lines = [f"# {TITLE}\n", *([] if whole else [self._preface(), _LEGEND])]
         for chapter in self.specification.chapters:
-            page = f"{chapter.name}.md"
-            lines += [f"\n## {link(f'{chapter.number} {chapter.title}', page)}\n"]
+            page = whole or f"{chapter.name}.md"
+            lines += [f"\n## {link(f'{chapter.number} {chapter.title}', f'{page}#chapter-{chapter.number}')}\n"]
             lines += [
                 f"- {link(statement.number, f'{page}#{statement.number}')} {text(statement.sentence)}"
                 for statement in chapter.statements
             ]
         lines += [
-            f"\n## {link(_APPENDIX_TITLE, APPENDIX)}\n",
-            f"- {link(_FEATURES, f'{APPENDIX}#features')}",
-            f"- {link(_UNPREDICTED, f'{APPENDIX}#not-predicted')}",
+            f"\n## {link(_APPENDIX_TITLE, f'{whole or APPENDIX}#appendix')}\n",
+            f"- {link(_FEATURES, f'{whole or APPENDIX}#features')}",
+            f"- {link(_UNPREDICTED, f'{whole or APPENDIX}#not-predicted')}",
         ]
         return "\n".join(lines) + "\n"
 
@@ -209,7 +211,7 @@ def render(markdown: str) -> Markup:
 
 
 def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
-    """Write the pages and the page to print; other files in the folder stay.
+    """Write the pages and the two pages to print; other files in the folder stay.
 
     ``cases``: the address of a report whose pages of cases are linked, as seen from the folder. Raises as `Specification.of` and
     `conformance.core.output_file.write_file`.
@@ -220,6 +222,7 @@ def write_specification(report: Report, folder: Path, cases: str | None = None) 
     for name, content in rendered.markdown().items():
         write_file(folder / name, content, _MARKDOWN)
         written.append(folder / name)
-    page = folder / ONE_PAGE
-    write_standalone(page, "a specification", "specification.html", TITLE, body=render(rendered.one_page()))
-    return (*written, page)
+    pages = {LIST: rendered.index(ONE_PAGE), ONE_PAGE: rendered.one_page()}
+    for name, content in pages.items():
+        write_standalone(folder / name, "a specification", "specification.html", TITLE, body=render(content), name=name)
+    return (*written, *(folder / name for name in pages))

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.model.rules import features
-from reports.html.specification_pages import APPENDIX, ONE_PAGE, SpecificationPages, pages_of_report, render
+from reports.html.specification_pages import APPENDIX, LIST, ONE_PAGE, SpecificationPages, pages_of_report, render
 from reports.html.texts import code, link, text
 from tests.support.published import published_report, published_specification
 
@@ -137,9 +137,17 @@ def test_the_page_to_print_is_whole_and_needs_nothing_else(written):
     assert {target[1:] for target in found.targets if target.startswith("#")} <= found.places
 
 
+def test_the_list_to_print_has_each_sentence_and_leads_to_its_place_on_the_whole_page(written):
+    found = Links((written / LIST).read_text(encoding="utf-8"))
+    numbers = [target.removeprefix(f"{ONE_PAGE}#") for target in found.targets if target.startswith(f"{ONE_PAGE}#")]
+    assert {one.number for one in published_specification().statements} <= {*numbers}
+    assert {*numbers} <= Links((written / ONE_PAGE).read_text(encoding="utf-8")).places
+
+
 def test_the_command_writes_the_pages_and_the_same_results_give_the_same_bytes(written):
     pages = {path.name: path.read_text(encoding="utf-8") for path in written.iterdir()}
     assert pages.pop(ONE_PAGE)
+    assert pages.pop(LIST)
     assert pages == markdown()
 
 
