@@ -286,8 +286,11 @@ def _not_fixed(plan: str = "", other: str = "") -> Iterator[str]:
             yield f"{call.function}(…) in {call.place}{unless_seeded}"
 
 
-_ORDER = frozenset({"any_value", "array_agg", "collect_list", "collect_set", "first", "last", "listagg"})
-"""The functions that Spark's documentation calls non-deterministic because their result depends on the order of rows after a shuffle."""
+_ORDER = {
+    *("any_value", "array_agg", "collect_list", "collect_set", "first", "last", "listagg", "max_by", "min_by"),
+    "spark_partition_id",
+}
+"""The functions that Spark's documentation calls non-deterministic because of the order or the partition of rows after a shuffle."""
 
 
 def _by_order(*plans: str) -> Iterator[str]:
