@@ -126,7 +126,7 @@ class _Only(ByEachOther):
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         said = super().judge(case, answers, oracles)
-        wanted = (one for one in said.finds if self._rule in dict(self.explained(case, one).rules))
+        wanted = (one for one in said.differences if self._rule in dict(self.explained(case, one).rules))
         return AnswerJudgement(tuple(wanted), not_predicted=said.not_predicted)
 
 

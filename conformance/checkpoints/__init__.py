@@ -1,1 +1,1 @@
-"""What a checkpoint of Structured Streaming says, read without Spark, and what awaits it on another version."""
+"""What a checkpoint of Structured Streaming says, read without Spark, and what another version does with it."""

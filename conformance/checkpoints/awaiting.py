@@ -1,4 +1,4 @@
-"""What awaits a checkpoint on another version of Spark: refusals and changes, as far as its files tell.
+"""What another version of Spark does with a checkpoint: refusals and changes, as far as its files tell.
 
 The rules are data, ``changes.yaml``; each names a case of the suite that shows it, or the place in Spark's source.
 """
@@ -62,7 +62,7 @@ class AwaitingChange:
 
 
 def awaiting(checkpoint: Checkpoint, to: SparkVersion) -> tuple[AwaitingChange, ...]:
-    """What awaits the checkpoint on a version, worst first."""
+    """What a version does with the checkpoint, worst first."""
     applying = (change for change in changes() if change.applies(checkpoint, to))
     return tuple(sorted(applying, key=lambda change: WORST_FIRST.index(change.effect)))
 

@@ -49,7 +49,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         {*_CODECS, *(f"org.apache.spark.io.{codec}CompressionCodec" for codec in _CODECS.values())}
     ),
 }
-"""The pinned settings of which Spark loads the class, and their values that are Spark's own; see ``OffsetSeqMetadata.relevantSQLConfs``."""
+"""The stored settings of which Spark loads the class, and their values that are Spark's own; see ``OffsetSeqMetadata.relevantSQLConfs``."""
 _VALUES: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "[1-9][0-9]{0,8}",
     "spark.sql.streaming.multipleWatermarkPolicy": "(?i:min|max)",
@@ -61,9 +61,9 @@ _VALUES: Mapping[str, str] = {
         for operator in ("aggregation", "flatMapGroupsWithState", "join")
     },
 }
-"""Pinned settings, and their values as patterns: Spark refuses others when it sets them in the session."""
+"""Stored settings, and their values as patterns: Spark refuses others when it sets them in the session."""
 _SWITCHES = (".enabled", ".enableSourceEvolution", ".pruneFiltersCanPruneStreamingSubplan", ".useStrictDistribution")
-"""The ends of pinned settings that are true or false."""
+"""The ends of stored settings that are true or false."""
 NEWEST_FORMAT = 2
 """The newest format of an entry of a log that we know: that of offsets since 4.2, and of commits since 4.0."""
 MOST_MISSING = 1_000
@@ -120,7 +120,7 @@ class OffsetEntry:
     planned_ms: int
     """When it was planned, in ms since 1970."""
     settings: Mapping[str, str]
-    """Settings that the checkpoint pins: Spark ignores other values in the session."""
+    """Settings that the checkpoint stores: Spark ignores other values in the session."""
     sources: tuple[CheckpointSource, ...]
 
 
@@ -223,8 +223,8 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
         return replace(
             checkpoint, missing=(MissingFile(PurePosixPath("state"), "micro-batches kept state, as the logs say"),)
         )
-    pinned = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
-    partitions = int(pinned) if re.fullmatch("[1-9][0-9]{0,5}", pinned) else None
+    stored = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
+    partitions = int(stored) if re.fullmatch("[1-9][0-9]{0,5}", stored) else None
 
     keyed = {operator.number for operator in checkpoint.operators if operator.is_keyed}
     lacking = partial(
@@ -264,7 +264,7 @@ def _missing_in_logs(
             yield MissingFile(
                 path,
                 "Spark sets it when the query resumes",
-                f"it pins {key} = {value!r}, a value that Spark does not accept",
+                f"it stores {key} = {value!r}, a value that Spark does not accept",
             )
     for path in files.sizes:
         if path.name == ".schema.crc" and (schema := path.with_name("schema")) not in files.sizes:
@@ -421,15 +421,15 @@ OLDER = SparkVersion.parse("2.3.4")
 
 
 def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """The lines of Spark that may have run the query last, as its pinned settings tell, oldest first; that of `OLDER` stands for all
-    before 2.4, too. Empty if nothing was planned, or by continuous processing, which pins nothing."""
+    """The lines of Spark that may have run the query last, as its settings show, oldest first; that of `OLDER` stands for all
+    before 2.4, too. Empty if nothing was planned, or by continuous processing, which stores none."""
     if checkpoint.planned is None or not checkpoint.planned.planned_ms:
         return ()
-    # Setting → the releases that pin it.
-    pinned = {key: VersionRange.parse(text) for key, text in read_data(__package__, "writers.yaml").items()}
+    # Setting → the releases that store it.
+    stored = {key: VersionRange.parse(text) for key, text in read_data(__package__, "writers.yaml").items()}
 
     def may_have_written(version: SparkVersion) -> bool:
-        return all((key in checkpoint.settings) is (version in writers) for key, writers in pinned.items())
+        return all((key in checkpoint.settings) is (version in writers) for key, writers in stored.items())
 
     return tuple(dict.fromkeys(version.line for version in (OLDER, *releases()) if may_have_written(version)))
 
@@ -472,8 +472,8 @@ def copy_detached(
         target.write_bytes(content)
 
 
-def pinned_settings(checkpoint: Checkpoint, trusted: Mapping[str, str]) -> dict[str, str]:
-    """The settings that a checkpoint pins, without values that Spark does not accept; see `copy_detached` for ``trusted`` and errors."""
+def stored_settings(checkpoint: Checkpoint, trusted: Mapping[str, str]) -> dict[str, str]:
+    """The settings that a checkpoint stores, without values that Spark does not accept; see `copy_detached` for ``trusted`` and errors."""
     if checkpoint.planned is not None:
         _check_classes(PurePosixPath("offsets", str(checkpoint.planned.batch)), checkpoint.settings, trusted)
     return {key: value for key, value in checkpoint.settings.items() if _is_accepted(key, value)}

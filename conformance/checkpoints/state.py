@@ -120,7 +120,7 @@ def missing_files(
     ``RocksDBCheckpointMetadata`` and ``RocksDBFileManager.deleteOldVersions``.
 
     Args:
-        partitions: the number of partitions of the state; None if it is not pinned. An operator without a key has a single partition.
+        partitions: the number of partitions of the state; None if it is not known. An operator without a key has a single partition.
             Folders of other partitions may remain from before a repartition.
         written: the unique ids that the commit log names for a version; none if its files have none. An attempt that was not committed
             leaves files with other ids.

@@ -89,7 +89,7 @@ def check(
     ),
     checkpoint: str | None = option(
         None,
-        "The query's checkpointLocation: run with the settings that it pins, and resume a copy of it on the later version.",
+        "The query's checkpointLocation: run with the settings that it stores, and resume a copy of it on the later version.",
         "DIR",
         job_options.INPUT,
     ),
@@ -137,7 +137,7 @@ def check(
                 "only with engines of this machine, which take its settings", param_hint="--checkpoint"
             )
         own = GivenCheckpoint.at(checkpoint)
-        where, no_effect = own.pins(where)
+        where, no_effect = own.with_settings(where)
         notes += no_effect
     if files.most > MOST_IN_A_CASE and (where.runtime.elsewhere or source == KAFKA):
         what = f"more than {MOST_IN_A_CASE:,} rows are read as files of this machine, by engines in local mode"

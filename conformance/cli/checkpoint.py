@@ -1,4 +1,4 @@
-"""``conformance checkpoint``: what a checkpoint says and what awaits it on another version, without Spark; or whether it resumes there."""
+"""``conformance checkpoint``: what a checkpoint says and what another version does with it, without Spark; or whether it resumes there."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def checkpoint() -> None:
 @app.command(cls=Command)
 def inspect(
     where: Where,
-    to: str | None = option(None, "Say what awaits it on this version or line.", "VERSION", None),
+    to: str | None = option(None, "Say whether this version or line refuses it, and what changes.", "VERSION", None),
     sink: str | None = option(None, "The folder that its file sink writes: check the log in it, too.", "DIR", None),
-    verbose: bool = flag("--verbose", "Show the stores of the state, the pinned settings and the cases, too."),
+    verbose: bool = flag("--verbose", "Show the stores of the state, its settings and the cases, too."),
     as_json: options.AsJson = False,
 ) -> None:
-    """Show where a query stands, what it reads and keeps, and what awaits it on another version.
+    """Show where a query stands, what it reads and keeps, and what another version does with its checkpoint.
 
     Exits with 1 if a file is missing or damaged that the state or a log needs; with --to, also if that version refuses the
     checkpoint or may refuse it.

@@ -229,11 +229,11 @@ def _causes_of(symptom: str) -> list[dict[str, Json]]:
         raise typer.BadParameter(f"{symptom!r} is none of {', '.join(named)}", param_hint="--symptom")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", named[symptom])
     rows = [line.strip("| ").split(" | ") for line in plain.splitlines()]
-    return [dict(zip(("seen", "cause", "case", "mending"), row, strict=True)) for row in rows]
+    return [dict(zip(("seen", "cause", "case", "fix"), row, strict=True)) for row in rows]
 
 
-def _cause_lines(seen: Json, cause: Json, case: Json, mending: Json) -> Iterable[str]:
-    return f"{seen}: {cause}", f"  conformance explain {case}", f"  to mend it: {mending}"
+def _cause_lines(seen: Json, cause: Json, case: Json, fix: Json) -> Iterable[str]:
+    return f"{seen}: {cause}", f"  conformance explain {case}", f"  fix: {fix}"
 
 
 def _names_a_job(text: str) -> bool:

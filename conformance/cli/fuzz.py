@@ -77,14 +77,14 @@ def fuzz(
     max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
     speed: engine_options.Speed,
     verbose: options.Verbose = False,
-    output: Path = output_option(campaign.OUTPUT, "Folder of the finds.", "FOLDER"),
+    output: Path = output_option(campaign.OUTPUT, "Folder of the discrepancies.", "FOLDER"),
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
 
-    Every find is shrunk and written to a folder as a case, with each answer and the commands to reproduce it. Differences
-    between versions that a rule of the model explains are counted, but not reported as finds.
+    Every discrepancy is shrunk and written to a folder as a case, with each answer and the commands to reproduce it. Differences
+    between versions that a rule of the model explains are counted, but not reported as discrepancies.
 
-    Exits with 0 without a find, else with 1; with 3 without a find if answers are missing.
+    Exits with 0 without a discrepancy, else with 1; with 3 without one if answers are missing.
     """
     plan = campaign.plan_fuzzing(
         campaign.FuzzOptions(
@@ -107,7 +107,7 @@ def fuzz(
     print_answer(map(Text, _lines(outcome, plan.seed)), verbose=verbose)
     if outcome.interrupted:
         raise RunInterrupted(f"run it again with the same seed: {plan.command}")
-    if outcome.tally.finds:
+    if outcome.tally.discrepancies:
         raise typer.Exit(1)
     outcome.raise_for_missing_answers()
 
@@ -141,7 +141,7 @@ class _Display(EngineLines, campaign.CampaignListener):
         self._progress(self._line(tally))
 
     def shrinking(self, written: Mapping[str, Any], tally: campaign.Tally) -> None:
-        self._progress(f"{self._line(tally)}; shrinking a find, now {counted(len(written['steps']), 'step')}")
+        self._progress(f"{self._line(tally)}; shrinking a discrepancy, now {counted(len(written['steps']), 'step')}")
 
     def says(self, line: str) -> None:
         self._progress(printable(line), always=True)
@@ -150,7 +150,7 @@ class _Display(EngineLines, campaign.CampaignListener):
         minutes = max(time.monotonic() - self._began, 1e-9) / 60
         return (
             f"{counted(tally.cases, 'case')}, {tally.cases / minutes:.0f} per minute; "
-            f"{len(tally.rules)} of {len(catalogue())} rules reached; {counted(len(tally.finds), 'find')}"
+            f"{len(tally.rules)} of {len(catalogue())} rules reached; {counted(len(tally.discrepancies), 'discrepancy')}"
         )
 
     def _progress(self, line: str, *, always: bool = False) -> None:
@@ -166,11 +166,11 @@ def _lines(outcome: campaign.FuzzOutcome, seed: int) -> Iterator[str]:
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60
     yield f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}"
-    yield (counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
-    for find in tally.finds:
-        explained = ", ".join(name for name, _ in find.difference.rules) or "no rule of the model"
-        size = f"{counted(find.steps, 'step')}, {counted(find.rows, 'row')}"
-        yield f"  {find.name}: {find.difference.what}, {size}; {explained}"
+    yield (counted(len(tally.discrepancies), "discrepancy") + (f", and {tally.again} similar" if tally.again else ""))
+    for discrepancy in tally.discrepancies:
+        explained = ", ".join(name for name, _ in discrepancy.difference.rules) or "no rule of the model"
+        size = f"{counted(discrepancy.steps, 'step')}, {counted(discrepancy.rows, 'row')}"
+        yield f"  {discrepancy.name}: {discrepancy.difference.what}, {size}; {explained}"
     if tally.known:
         yield f"known differences: {sum(tally.known.values())}"
         for rules_, times in tally.known.most_common():

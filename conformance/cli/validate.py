@@ -171,7 +171,7 @@ def _covered(category: Category, *, gaps: bool) -> Iterator[Text]:
     """Yield which cases cover each entry of a catalogue; ``gaps``: only what none covers, or none in full."""
     yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
-        if cases := category.pinned.get(id):
+        if cases := category.cases.get(id):
             lost = category.lost.get(id, ())
             if gaps and not lost:
                 continue
@@ -212,8 +212,8 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Warned
             {
                 "name": category.name,
                 "of": len(category.entries),
-                "pinned": category.pinned,
-                "holes": category.holes,
+                "cases": category.cases,
+                "untested": category.untested,
                 "reasons": category.reasons,
                 "lost": category.lost,
                 "apart": {other.id: other.why for other in category.apart},

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 case``, ``2 cases``: for nouns whose plural adds an *s*."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return ``1 case``, ``2 cases``: for nouns whose plural adds an *s*, or turns *cy* into *cies*."""
+    return f"{number} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('cy') else f'{noun}s'}"
 
 
 def shortened(text: str, most: int) -> str:

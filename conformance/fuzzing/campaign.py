@@ -1,4 +1,4 @@
-"""A campaign: generates cases, asks every oracle, judges the answers, and shrinks each new find."""
+"""A campaign: generates cases, asks every oracle, judges the answers, and shrinks each new discrepancy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from harness.targets.targets import Target
 MIN_BATCH = 24
 """Cases generated at a time, at least."""
 _MAX_REPEATS = 3
-"""How often a difference is shrunk only to repeat an earlier find; after that it is only counted."""
+"""How often a difference is shrunk only to repeat an earlier discrepancy; after that it is only counted."""
 _POLL_S = 0.2
 _MEMORY = 4 << 30
 """The campaign may take this many bytes; a prediction needs less than a hundredth."""
@@ -55,9 +55,9 @@ _ROUNDS = 4
 @dataclass
 class Tally:
     cases: int = 0
-    finds: list[Discrepancy] = field(default_factory=list)
+    discrepancies: list[Discrepancy] = field(default_factory=list)
     again: int = 0
-    """Differences like an earlier find."""
+    """Differences like an earlier discrepancy."""
     known: Counter[RuleNames] = field(default_factory=Counter)
     """Differences that the model predicts, by the rules that explain them."""
     not_predicted: Counter[str] = field(default_factory=Counter)
@@ -78,13 +78,13 @@ class CampaignListener(Silent):
         """The oracles are about to get the first cases."""
 
     def written(self, file: Path) -> None:
-        """A find is in this file."""
+        """A discrepancy is in this file."""
 
     def went_on(self, tally: Tally) -> None:
         """A batch of cases is done."""
 
     def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
-        """A find was made smaller."""
+        """A discrepancy was made smaller."""
 
 
 class Campaign:
@@ -121,9 +121,9 @@ class Campaign:
         self.tally = Tally()
 
     def run(self, over: Callable[[], bool]) -> Iterator[Discrepancy]:
-        """Search until ``over``, which is checked every few cases, and yield each find once it is shrunk.
+        """Search until ``over``, which is checked every few cases, and yield each discrepancy once it is shrunk.
 
-        Of a campaign that a KeyboardInterrupt stops, the last find of the tally may not be shrunk.
+        Of a campaign that a KeyboardInterrupt stops, the last discrepancy of the tally may not be shrunk.
         """
         while not over():
             batch = self._new_cases(max(MIN_BATCH, _ROUNDS * self.at_once))
@@ -201,13 +201,13 @@ class Campaign:
             if rules not in tally.known:
                 self._drawing.remember(self._drawn[case.id])
             tally.known[rules] += 1
-        for difference in judgement.finds:
-            if (find := self._new(case, difference, judgement.not_predicted)) is not None:
-                tally.finds.append(find)
-                yield find
+        for difference in judgement.differences:
+            if (discrepancy := self._new(case, difference, judgement.not_predicted)) is not None:
+                tally.discrepancies.append(discrepancy)
+                yield discrepancy
 
     def _new(self, case: Case, difference: AnswerDifference, construct: str) -> Discrepancy | None:
-        """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
+        """The difference, shrunk; None if it repeats an earlier discrepancy or does not occur again."""
         tally = self.tally
         explained = self._judge.explained(case, difference)
         pair = difference.one.oracle, difference.other.oracle
@@ -236,7 +236,7 @@ class Campaign:
             small = case_from(written, f"{case.id}-small")
             left = self._differences([small], chosen, explained)[0]
         except KeyboardInterrupt:
-            tally.finds.append(Discrepancy(written, explained, fully_shrunk=False))
+            tally.discrepancies.append(Discrepancy(written, explained, fully_shrunk=False))
             raise
         if left is None:
             tally.unsteady += 1
@@ -259,8 +259,8 @@ class Campaign:
         differences: list[AnswerDifference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
-            finds = self._judge.judge(case, mine, self._by_name).finds
-            same = next((find for find in finds if (find.one.oracle, find.other.oracle) == pair), None)
+            seen = self._judge.judge(case, mine, self._by_name).differences
+            same = next((each for each in seen if (each.one.oracle, each.other.oracle) == pair), None)
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None
             differences.append(same)
@@ -282,7 +282,7 @@ class FuzzOptions(EngineUse):
     seconds: float
     spark: Sequence[str] = ()
     model: bool = False
-    """Whether a difference from the reference model is a find by itself."""
+    """Whether a difference from the reference model is a discrepancy by itself."""
     state_stores: Sequence[StoreName] = ()
     """Each Spark that has them answers once with each; with the case's own if empty."""
     families: Sequence[str] = ()
@@ -320,7 +320,7 @@ class FuzzOutcome:
     """Answers that were asked for: each case, of each oracle."""
 
     def raise_for_missing_answers(self) -> None:
-        """Raise HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
+        """Raise HarnessError if engines did not answer all cases, so that no discrepancy does not mean no difference."""
         if missing := self.tally.unanswered.total():
             raise HarnessError(
                 f"{missing} of {self.asked} answers are missing, so these cases were not compared; "
@@ -340,7 +340,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
 
 
 def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
-    """Search until the time is over, and write each find when it is small; WrongUsage if there is no such family of cases."""
+    """Search until the time is over, and write each discrepancy when it is small; WrongUsage if there is no such family of cases."""
     options = plan.options
     drawing = Drawing(options.families, plan.seed)
     with ExitStack() as stack:
@@ -360,18 +360,18 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
             enough = options.most_cases is not None and tally.cases >= options.most_cases
             return enough or time.monotonic() - began >= options.seconds
 
-        def write(find: Discrepancy) -> None:
-            display.written(written_into(options.output, find, plan.command))
+        def write(discrepancy: Discrepancy) -> None:
+            display.written(written_into(options.output, discrepancy, plan.command))
 
         interrupted = False
         try:
-            for find in campaign.run(over):
-                write(find)
+            for discrepancy in campaign.run(over):
+                write(discrepancy)
         except KeyboardInterrupt:
             interrupted = True
-            for find in tally.finds:
-                if not find.fully_shrunk:
-                    write(find)
+            for discrepancy in tally.discrepancies:
+                if not discrepancy.fully_shrunk:
+                    write(discrepancy)
         seconds = time.monotonic() - began
     return FuzzOutcome(tally, seconds, interrupted, tally.cases * len(oracles))
 
@@ -396,7 +396,7 @@ def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Seq
 def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
     """Whether a signal has come that stops the campaign.
 
-    Nothing is raised where the program happens to be: hypothesis swallows what is raised in its callbacks, and a find
+    Nothing is raised where the program happens to be: hypothesis swallows what is raised in its callbacks, and a discrepancy
     that is being written would be lost.
     """
     came = False

@@ -1,4 +1,4 @@
-"""Writes a find as a case: it expects the answer of one oracle, has the other's under ``differs``, and says how to reproduce it."""
+"""Writes a discrepancy as a case: it expects the answer of one oracle, has the other's under ``differs``, and says how to reproduce it."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from conformance.suite.record_expectations import observed_expectation
 _TICKET = re.compile(r"SPARK-\d+|https?://\S+")
 
 
-def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
-    """Write a find to a new file named after it, in a folder made if missing; ``command`` finds it again.
+def written_into(folder: Path, discrepancy: Discrepancy, command: str) -> Path:
+    """Write a discrepancy to a new file named after it, in a folder made if missing; ``command`` finds it again.
 
     Raises CannotWriteFile, BeingWritten: the file cannot be written.
     """
-    number, file = 1, folder / f"{find.name}.yaml"
+    number, file = 1, folder / f"{discrepancy.name}.yaml"
     while file.exists():
         number += 1
-        file = folder / f"{find.name}-{number}.yaml"
-    write_file(file, text_of(find, command, file), FileKind("a find", any_content))
+        file = folder / f"{discrepancy.name}-{number}.yaml"
+    write_file(file, text_of(discrepancy, command, file), FileKind("a discrepancy", any_content))
     return file
 
 
-def text_of(find: Discrepancy, command: str, file: Path) -> str:
-    head = "".join(f"# {line}\n" for line in _head(find, command, file))
-    return head + printed(as_case(find))
+def text_of(discrepancy: Discrepancy, command: str, file: Path) -> str:
+    head = "".join(f"# {line}\n" for line in _head(discrepancy, command, file))
+    return head + printed(as_case(discrepancy))
 
 
-def as_case(find: Discrepancy) -> dict[str, Json]:
-    """The find as a case: it expects the answer of the newer version; the other answer is under ``differs`` if possible."""
-    difference = find.difference
+def as_case(discrepancy: Discrepancy) -> dict[str, Json]:
+    """The discrepancy as a case: it expects the answer of the newer version; the other answer is under ``differs`` if possible."""
+    difference = discrepancy.difference
     expected_answer, other_answer = sorted(
         (difference.one, difference.other),
         key=lambda answer: (len(answer.observation.steps), answer.version, not answer.oracle.startswith("model-")),
         reverse=True,
     )
-    case = case_from(find.written, find.name)
+    case = case_from(discrepancy.written, discrepancy.name)
     base = {
         "title": f"{difference.what.capitalize()}: {difference.one.oracle} and {difference.other.oracle} differ",
         "strength": "observed",
-        **{key: value for key, value in find.written.items() if key not in ("title", "steps")},
+        **{key: value for key, value in discrepancy.written.items() if key not in ("title", "steps")},
     }
-    bare = {**base, "steps": list(find.written["steps"])}
+    bare = {**base, "steps": list(discrepancy.written["steps"])}
     seen = {step.number: _expectation(step, case, expected_answer) for step in expected_answer.observation.steps}
     steps = (
         step | ({"expect": seen[number]} if number in seen else {}) for number, step in enumerate(bare["steps"], 1)
@@ -63,7 +63,7 @@ def as_case(find: Discrepancy) -> dict[str, Json]:
     for candidate in ([{**expected, "differs": [entry]}] if entry else []) + [expected]:
         # An error of one oracle alone cannot always be expressed: a case ends at the first error.
         with suppress(InvalidCase):
-            case_from(candidate, find.name)
+            case_from(candidate, discrepancy.name)
             return candidate
     return bare
 
@@ -97,13 +97,13 @@ def _changed(expected: dict[str, Json], other: dict[str, Json]) -> dict[str, Jso
     return {**change, "unchecked": missing} if missing and "error" not in other else change
 
 
-def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
-    difference = find.difference
-    if not find.fully_shrunk:
+def _head(discrepancy: Discrepancy, command: str, file: Path) -> Iterator[str]:
+    difference = discrepancy.difference
+    if not discrepancy.fully_shrunk:
         yield "Shrinking was interrupted; a smaller case may exist."
     for answer in (difference.one, difference.other):
         yield f"{answer.oracle}:"
-        case = case_from(find.written, find.name)
+        case = case_from(discrepancy.written, discrepancy.name)
         for step in answer.observation.steps:
             yield f"  step {step.number}: {inline(_expectation(step, case, answer))}"
     for name, source in difference.rules:

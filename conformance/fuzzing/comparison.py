@@ -1,4 +1,4 @@
-"""Oracles, who answer what a case does, and their answers compared: agreement, a difference that a rule explains, or a find."""
+"""Oracles, who answer what a case does, and their answers compared: agreement, a difference that a rule explains, or a discrepancy."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class AnswerDifference:
 
 @dataclass(frozen=True)
 class AnswerJudgement:
-    finds: tuple[AnswerDifference, ...] = ()
+    differences: tuple[AnswerDifference, ...] = ()
     known: tuple[RuleNames, ...] = ()
     """The rules of differences that the model predicts."""
     not_predicted: str = ""
@@ -156,11 +156,11 @@ class AnswerJudgement:
 class ByTheModel:
     """An answer is right if it is what the model predicts for its version; the model explains why two right answers differ.
 
-    If the model does not predict a case, different answers are a find.
+    If the model does not predict a case, different answers are a discrepancy.
     """
 
     alone: bool = True
-    """Whether a single answer that differs from the prediction is a find, or only if another answer differs too."""
+    """Whether a single answer that differs from the prediction is a discrepancy, or only if another answer differs too."""
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         """Compare answers; they and the oracles are by the name of the oracle."""
@@ -169,11 +169,11 @@ class ByTheModel:
             predicted = {answer.oracle: cached_prediction(answer.on(case), answer.version) for answer in named}
         except Unpredictable as unknown:
             return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
-        wrong = {answer.oracle: find for answer in named if (find := _from_the_model(answer, predicted[answer.oracle]))}
+        wrong = {answer.oracle: each for answer in named if (each := _from_the_model(answer, predicted[answer.oracle]))}
         if self.alone and wrong:
             first: dict[str, AnswerDifference] = {}
-            for find in wrong.values():
-                first.setdefault(find.what, find)  # the same difference of another oracle is not a second find
+            for each in wrong.values():
+                first.setdefault(each.what, each)  # the same difference of another oracle is no second discrepancy
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for difference in _differences(_neighbours(named)):

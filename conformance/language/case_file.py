@@ -60,7 +60,7 @@ CASE = Record(
         "title": Key(Text("a title"), "one sentence that states the conforming behaviour", required=True),
         "behaviour": Key(
             _ids(Text("the id of a behaviour, such as late-predicate", r"^\S+$"), "a list of behaviour ids"),
-            "Ids of the behaviours it pins, from behaviours.yaml. Required in a suite.",
+            "Ids of the behaviours it tests, from behaviours.yaml. Required in a suite.",
         ),
         "strength": Key(
             Choice("strength", get_args(Strength)),

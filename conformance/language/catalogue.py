@@ -126,7 +126,7 @@ class Catalogue:
         return tuple(Upgrade.model_validate({key: said for key, said in entry if key != "cases"}) for entry in entries)
 
     def reachable_behaviours(self) -> frozenset[str]:
-        """Return the behaviours that a case can pin: all without ``reachable: false``."""
+        """Return the behaviours that a case can test: all without ``reachable: false``."""
         return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
 
     def reachable_spark_tests(self) -> frozenset[str]:
@@ -186,7 +186,9 @@ def check_catalogue_ids(case: Node, report: ProblemReport, catalogue: Catalogue)
     if not isinstance(case, Entries):
         return
     if case.get("behaviour") is None:
-        report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
+        report.add(
+            case, "`behaviour` is missing: a case of a suite names the behaviours it tests, from behaviours.yaml"
+        )
     for number, entry in enumerate(items_of(case, "differs"), 1):
         if isinstance(entry, Entries) and entry.get("link") is None and entry.get("bug") is None:
             missing = f"entry {number} of `differs` needs a `link` or a `bug`"

@@ -91,7 +91,7 @@ def _answer(judged: Sequence[JobVerdict], code: int, refused: Resumption | None)
 def _what_to_do(
     answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str], refused: Resumption | None
 ) -> Iterator[str]:
-    to, mending = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
+    to, workarounds = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
     if answer == "refused":
         proven = next((group.workaround.setting for group in verdict.handoffs if group.workaround is not None), None)
         setting = refused.workaround if refused is not None else proven
@@ -107,7 +107,7 @@ def _what_to_do(
             for call in verdict.by_order
         ]
         yield from (
-            mending[:1]
+            workarounds[:1]
             or reasons[:1]
             or by_order[:1]
             or ["The suite knows no reason: look at the first difference below"]

@@ -90,16 +90,16 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
 
 
 @cache
-def _slips() -> tuple[Mapping[str, str], ...]:
-    return tuple(read_data("conformance.own_job", "slips.yaml"))
+def _mistakes() -> tuple[Mapping[str, str], ...]:
+    return tuple(read_data("conformance.own_job", "pattern_mistakes.yaml"))
 
 
-def _slip(text: str) -> tuple[str, str] | None:
+def _mistake(text: str) -> tuple[str, str] | None:
     """Say what is wrong with a pattern of times in a text, and what to write; None if nothing shows."""
     for pattern in _PATTERN.findall(text):
-        for slip in _slips():
-            if re.search(slip["pattern"], pattern):
-                return f"in {pattern.strip()!r} {slip['why']}", slip["instead"]
+        for mistake in _mistakes():
+            if re.search(mistake["pattern"], pattern):
+                return f"in {pattern.strip()!r} {mistake['why']}", mistake["instead"]
     return None
 
 
@@ -107,14 +107,16 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
     message = error.message
     if _UNPARSED.search(message) is None:
         return None
-    made = (slip for text in (*(mark.expression for mark in plan.watermarks), message) if (slip := _slip(text)))
-    why, mending = next(made, None) or (
+    made = (
+        mistake for text in (*(mark.expression for mark in plan.watermarks), message) if (mistake := _mistake(text))
+    )
+    why, fix = next(made, None) or (
         "see the text",
         "compare the pattern with the text; try_to_timestamp gives null in place of the error",
     )
     text = _QUOTED.search(message)
     evidence = f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(error.first_line, 90)}"
-    return Cause.of("event-time-not-parsed", evidence, why=why, mending=mending)
+    return Cause.of("event-time-not-parsed", evidence, why=why, fix=fix)
 
 
 def _chained(error: ErrorSeen) -> Cause | None:
@@ -163,21 +165,21 @@ def _nulls(job: Explained) -> Cause | None:
     if made is None:
         return Cause.of("null-event-time", *evidence, f"{marks[0].column} is null in the source")
     evidence.append(f"{shortened(made, 80)} gives null")
-    if slip := _slip(made):
-        return Cause.of("event-time-not-parsed", *evidence, why=slip[0], mending=slip[1])
+    if mistake := _mistake(made):
+        return Cause.of("event-time-not-parsed", *evidence, why=mistake[0], fix=mistake[1])
     return Cause.of("null-event-time", *evidence)
 
 
 def _other_time(job: Explained) -> Cause | None:
     """A pattern that gives each row an event time, but not the time that is meant: 01:05 for 13:05."""
     for mark in job.plan.watermarks:
-        for slip in filter(None, map(_slip, _ARGUMENT.findall(mark.expression))):
+        for mistake in filter(None, map(_mistake, _ARGUMENT.findall(mark.expression))):
             evidence = [f"the event time is {shortened(mark.expression, 90)}"]
             if late := job.fates.of("late"):
                 worst = max(late, key=lambda row: row.late_by_ms or 0)
                 by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
                 evidence.append(f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}")
-            return Cause.of("other-event-time", *evidence, why=slip[0], mending=slip[1])
+            return Cause.of("other-event-time", *evidence, why=mistake[0], fix=mistake[1])
     return None
 
 

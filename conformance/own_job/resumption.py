@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
-from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, lines_of_writer, pinned_settings, read
+from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, lines_of_writer, read, stored_settings
 from conformance.checkpoints.files import Files, open_files
 from conformance.checkpoints.state_difference import right_rows_prove, state_workarounds
 from conformance.core.errors import WrongUsage
@@ -65,14 +65,14 @@ class GivenCheckpoint:
         files = open_files(where)
         return cls(files, read(files))
 
-    def pins(self, use: EngineUse) -> tuple[EngineUse, tuple[str, ...]]:
-        """Give engines the settings that the checkpoint pins, which count whatever the session says; with a note on each of the user's
+    def with_settings(self, use: EngineUse) -> tuple[EngineUse, tuple[str, ...]]:
+        """Give engines the settings that the checkpoint stores, which count whatever the session says; with a note on each of the user's
         that has no effect. Raises DamagedCheckpoint: it names a class that is not Spark's."""
         conf = use.runtime.conf
-        pinned = pinned_settings(self.checkpoint, conf)
-        ignored = (key for key, value in pinned.items() if conf.get(key, value) != value)
-        notes = tuple(f"--conf {key}={conf[key]} has no effect: the checkpoint pins {pinned[key]}" for key in ignored)
-        return replace(use, runtime=replace(use.runtime, conf={**conf, **pinned})), notes
+        stored = stored_settings(self.checkpoint, conf)
+        ignored = (key for key, value in stored.items() if conf.get(key, value) != value)
+        notes = tuple(f"--conf {key}={conf[key]} has no effect: the checkpoint stores {stored[key]}" for key in ignored)
+        return replace(use, runtime=replace(use.runtime, conf={**conf, **stored})), notes
 
 
 def resume(

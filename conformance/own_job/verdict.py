@@ -248,7 +248,7 @@ def _ansi(run: JobRun, before: Observation | None, after: Observation | None) ->
     named = _INSTEAD.search(after.error.message) if after.error is not None else None
     instead = named[1] if named is not None else "try_cast, try_to_timestamp, try_divide or try_element_at"
     return (
-        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {ANSI}=false was tried on {run.after.version}: no change. Better mend the "
+        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {ANSI}=false was tried on {run.after.version}: no change. Better fix the "
         f"expression, which then gives null on both versions: {instead}"
     )
 

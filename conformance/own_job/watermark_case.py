@@ -29,7 +29,7 @@ CaseRunner: TypeAlias = Callable[["WatermarkCase", "str | None"], CaseResult]
 
 
 class NotACase(WrongUsage):
-    """The calls do not make a case; the message says which step is wrong and how to mend it."""
+    """The calls do not make a case; the message says which step is wrong and how to fix it."""
 
 
 def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:

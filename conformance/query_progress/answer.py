@@ -74,7 +74,7 @@ def cause_lines(causes: Iterable[Cause], detail: int) -> Iterator[str]:
         yield from (f"      {line}" for line in cause.evidence)
         number_of, sentence = rule(cause.rule)
         yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
-        yield f"      to mend it: {cause.mending}"
+        yield f"      fix: {cause.fix}"
 
 
 def cause_records(causes: Iterable[Cause]) -> list[Json]:

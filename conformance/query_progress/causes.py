@@ -46,12 +46,12 @@ class Cause:
     evidence: tuple[str, ...]
     rule: str
     """The name of a statement of the specification: ``idle-stream-blocks``."""
-    mending: str
+    fix: str
 
     @classmethod
     def of(cls, id: str, *evidence: str, **values: object) -> Cause:
         said = _written()[id]
-        return cls(id, said["what"].format(**values), evidence, said["rule"], said["mending"].format(**values))
+        return cls(id, said["what"].format(**values), evidence, said["rule"], said["fix"].format(**values))
 
 
 @cache
@@ -158,8 +158,8 @@ def _half_a_day(run: Run) -> Cause | None:
     if not _HALF_DAY_MS - 3_600_000 <= by <= _HALF_DAY_MS or run.highest_in >= batch:
         return None
     why = "its times go back by about 12 h and stay there, as those of hh for HH do"
-    mending = "compare the pattern with a row of the source: HH is the hour from 0 to 23, hh needs a for AM or PM"
-    return Cause.of("other-event-time", f"micro-batch {batch}: {duration(by)} behind", why=why, mending=mending)
+    fix = "compare the pattern with a row of the source: HH is the hour from 0 to 23, hh needs a for AM or PM"
+    return Cause.of("other-event-time", f"micro-batch {batch}: {duration(by)} behind", why=why, fix=fix)
 
 
 def _changed_delay(runs: list[Run]) -> Cause | None:

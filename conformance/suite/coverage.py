@@ -1,4 +1,4 @@
-"""Coverage: which entries of a suite's catalogues its cases pin, which of Spark's tests they carry in part, and which none pins."""
+"""Coverage: which entries of a suite's catalogues its cases cover, which of Spark's tests they carry in part, and which none covers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.policies.case import PolicyCase
 
 
 @dataclass(frozen=True)
-class Pin:
+class Cover:
     id: str
     case: str
     lost: str | None = None
@@ -34,27 +34,27 @@ class Category:
     name: str
     """The title of the catalogue: ``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]
-    """Every id that a case can pin → its sentence."""
-    pinned: Mapping[str, tuple[str, ...]]
-    """Id → the cases that pin it, for those that have any."""
+    """Every id that a case can cover → its sentence."""
+    cases: Mapping[str, tuple[str, ...]]
+    """Id → the cases that cover it, for those that have any."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Id → why no case pins it, for holes whose entry gives a ``reason``."""
+    """Id → why no case covers it, for those whose entry gives a ``reason``."""
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Id → what of it no case carries, for entries that cases pin in part."""
+    """Id → what of it no case carries, for entries that cases cover in part."""
     apart: tuple[Apart, ...] = ()
     of_scala: frozenset[str] = frozenset()
     """The tests of an API that only Scala has, which cases carry through its counterpart in PySpark."""
     in_part: bool = False
-    """Whether a case may pin an entry in part: only Spark's tests, which assert several things."""
+    """Whether a case may cover an entry in part: only Spark's tests, which assert several things."""
 
     @property
-    def holes(self) -> tuple[str, ...]:
-        return tuple(id for id in self.entries if id not in self.pinned)
+    def untested(self) -> tuple[str, ...]:
+        return tuple(id for id in self.entries if id not in self.cases)
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """The ids that cases pin, without anything lost."""
-        return tuple(id for id in self.pinned if id not in self.lost)
+        """The ids that cases cover, without anything lost."""
+        return tuple(id for id in self.cases if id not in self.lost)
 
     @property
     def counterparts(self) -> tuple[str, ...]:
@@ -63,18 +63,18 @@ class Category:
 
     def __str__(self) -> str:
         if not self.in_part:
-            return f"{self.name} {len(self.pinned)} of {len(self.entries)}"
+            return f"{self.name} {len(self.cases)} of {len(self.entries)}"
         scala = f" ({len(self.counterparts)} of a Scala API, through PySpark's)" if self.counterparts else ""
-        counts = f"{len(self.whole)} faithful{scala}, {len(self.lost)} partly, {len(self.holes)} not"
+        counts = f"{len(self.whole)} faithful{scala}, {len(self.lost)} partly, {len(self.untested)} not"
         apart = f"; {len(self.apart)} apart" if self.apart else ""
         return f"{self.name} {counts}, of {len(self.entries)}{apart}"
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue, of what can be pinned; a test is faithful if no case that mirrors it loses anything."""
+    """What the cases cover of each catalogue, of what can be covered; a test is faithful if no case that mirrors it loses anything."""
     all_cases = tuple(cases)
-    behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
-    mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
+    behaviours = [Cover(id, case.id) for case in all_cases for id in case.behaviour]
+    mirrors = [Cover(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
     mirrors += _of_groups(mirrors, catalogue)
     categories = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
@@ -85,39 +85,39 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
         category = _category("Spark's own tests", tests, catalogue.reachable_spark_tests(), mirrors)
         of_scala = frozenset(id for id, entry in tests.items() if entry.get("api") == "scala")
         apart = tuple(
-            Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
+            Apart(id, _sentence(tests[id]), why, tuple(sorted({cover.case for cover in mirrors if cover.id == id})))
             for id, why in catalogue.tests_apart().items()
         )
         categories.append(replace(category, apart=apart, of_scala=of_scala, in_part=True))
     return tuple(categories)
 
 
-def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
+def _of_groups(mirrors: list[Cover], catalogue: Catalogue) -> list[Cover]:
     """A case that names a group of tests says of none of them that it carries it; a case that names the test decides."""
-    named = {pin.id for pin in mirrors}
+    named = {cover.id for cover in mirrors}
     return [
-        Pin(test, pin.case, f"a case names {pin.id}, a group, and not this test")
-        for pin in mirrors
-        for test in catalogue.tests_of_group(pin.id)
+        Cover(test, cover.case, f"a case names {cover.id}, a group, and not this test")
+        for cover in mirrors
+        for test in catalogue.tests_of_group(cover.id)
         if test not in named
     ]
 
 
 def _category(
-    name: str, known: Mapping[str, Mapping[str, object]], reachable: frozenset[str], pins: list[Pin]
+    name: str, known: Mapping[str, Mapping[str, object]], reachable: frozenset[str], covers: list[Cover]
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
-    pinned: dict[str, set[str]] = {}
+    covered: dict[str, set[str]] = {}
     lost: dict[str, list[str]] = {}
-    for pin in pins:
-        pinned.setdefault(pin.id, set()).add(pin.case)
-        if pin.lost is not None and pin.lost not in lost.get(pin.id, ()):
-            lost.setdefault(pin.id, []).append(pin.lost)
+    for cover in covers:
+        covered.setdefault(cover.id, set()).add(cover.case)
+        if cover.lost is not None and cover.lost not in lost.get(cover.id, ()):
+            lost.setdefault(cover.id, []).append(cover.lost)
     return Category(
         name,
         entries,
-        {id: tuple(sorted(pinned[id])) for id in entries if id in pinned},
-        {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]},
+        {id: tuple(sorted(covered[id])) for id in entries if id in covered},
+        {id: str(known[id]["reason"]) for id in entries if id not in covered and "reason" in known[id]},
         {id: tuple(lost[id]) for id in entries if id in lost},
     )
 

@@ -148,7 +148,7 @@ class Specification:
         """
         if report.catalogue is None:
             raise WrongUsage("these cases have no behaviours.yaml, so there is nothing to specify")
-        pinned = report.covered[0].pinned
+        cases = report.covered[0].cases
         chapters: dict[int, tuple[str, dict[int, SpecifiedStatement]]] = {}
         for id, entry in report.catalogue.behaviours.items():
             number = _NUMBER.fullmatch(str(entry.get("number", "")))
@@ -161,7 +161,7 @@ class Specification:
                 raise _not_numbered(id, f"chapter {chapter} is {title!r}, not {section!r}")
             if place in statements:
                 raise _not_numbered(id, f"{chapter}.{place} is the number of {statements[place].id}")
-            statements[place] = _statement(report, id, entry, pinned.get(id, ()))
+            statements[place] = _statement(report, id, entry, cases.get(id, ()))
         ordered = (
             Chapter(number, title[:1].upper() + title[1:], tuple(statements[place] for place in sorted(statements)))
             for number, (title, statements) in sorted(chapters.items())

@@ -89,11 +89,11 @@ class ExportedPair(FrozenRecord):
 class ExportedCoverage(FrozenRecord):
     name: str
     of: int
-    pinned: int
-    """The number of entries that a case pins, wholly or in part."""
+    covered: int
+    """The number of entries that a case covers, wholly or in part."""
     partly: tuple[str, ...]
     """The tests of Spark among them that lose an assertion."""
-    holes: tuple[str, ...]
+    untested: tuple[str, ...]
 
 
 class Everything(FrozenRecord):
@@ -131,9 +131,9 @@ def everything(report: Report) -> str:
             ExportedCoverage(
                 name=category.name,
                 of=len(category.entries),
-                pinned=len(category.pinned),
+                covered=len(category.cases),
                 partly=tuple(category.lost),
-                holes=category.holes,
+                untested=category.untested,
             )
             for category in report.covered
         ),

@@ -336,7 +336,7 @@ class CatalogueBehaviour:
 
 def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
     sections: dict[str, list[CatalogueBehaviour]] = {}
-    pinned = report.covered[0].pinned if report.covered else {}
+    cases = report.covered[0].cases if report.covered else {}
     for id, entry in (report.catalogue.behaviours if report.catalogue is not None else {}).items():
         behaviour = CatalogueBehaviour(
             id=id,
@@ -345,7 +345,7 @@ def behaviours_page(report: Report) -> Mapping[str, list[CatalogueBehaviour]]:
             sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
             confs=tuple(map(str, entry.get("confs", ()))),
             cases=tuple(
-                (case, strip(report, case) if case in report.matrix.places else None) for case in pinned.get(id, ())
+                (case, strip(report, case) if case in report.matrix.places else None) for case in cases.get(id, ())
             ),
             unreachable=None if entry.get("reachable", True) else on_one_line(entry, "why"),
         )

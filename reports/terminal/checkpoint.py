@@ -35,8 +35,8 @@ def lines(checkpoint: Checkpoint, now: datetime, *, verbose: bool = False) -> It
     yield from _labelled("state", state or ["none"])
     yield from _labelled("missing", _missing(checkpoint))
     settings = [f"{key}={value}" for key, value in sorted(checkpoint.settings.items())]
-    folded = [f"{counted(len(settings), 'setting')}; --verbose lists them, and the stores of the state"]
-    yield from _labelled("pinned", (settings if verbose else settings and folded) or ["nothing"])
+    folded = [f"{len(settings)} stored in it; --verbose lists them, and the stores of the state"]
+    yield from _labelled("settings", (settings if verbose else settings and folded) or ["nothing"])
     yield from _labelled("size", [decimal(checkpoint.size)] if verbose else [])
 
 
@@ -61,7 +61,7 @@ def _writer(checkpoint: Checkpoint) -> str:
     first, last = writers[0], writers[-1]
     if first == OLDER.line:
         return f"Spark {first} or older"
-    text = f"Spark {first}" if first == last else f"Spark {first} – {last}, as its pinned settings tell"
+    text = f"Spark {first}" if first == last else f"Spark {first} – {last}, as its settings show"
     # Only 4.0 and newer name operators.
     has_names = any(operator.format is not None for operator in checkpoint.operators)
     return f"{text}, after 4.0 or newer; or by a preview of 4.0" if has_names and last.startswith("3.") else text
@@ -98,7 +98,7 @@ def _store(store: StateStoreFiles) -> str:
 
 
 def _missing(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield what is missing, what follows, and how to mend it."""
+    """Yield what is missing, what follows, and how to fix it."""
     if not checkpoint.missing:
         return
     yield from map(str, checkpoint.missing[:_MOST_MISSING])
@@ -113,7 +113,7 @@ def _missing(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:
-    """Return everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
+    """Return everything known of a checkpoint, and what the version ``to`` does with it, if one is given. Times are in ms since 1970."""
     return {
         "checkpoint": checkpoint.where,
         "queryId": checkpoint.query_id,

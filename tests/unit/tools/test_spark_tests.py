@@ -119,7 +119,7 @@ def test_what_is_added_counts_as_a_hole(jars: Path, catalogue: Path) -> None:
     assert suite is not None
     tests = coverage([], suite)[-1]
     assert str(tests) == "Spark's own tests 0 faithful, 0 partly, 7 not, of 7"
-    assert tests.holes[-2:] == ("T005", "T006")
+    assert tests.untested[-2:] == ("T005", "T006")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_continuous_processing_does_not_tell_its_version(tmp_path: Path) -> None
 def test_a_version_before_4_0_that_ran_after_it_is_not_taken_for_the_only_one(tmp_path: Path) -> None:
     root = written_by("3.4.4", "window_aggregation-hdfs", tmp_path)
     write(root, {"state/0/_metadata/metadata": 'v1\n{"operatorInfo":{"operatorName":"stateStoreSave"}}'})
-    expected = "Spark 3.2 – 3.5, as its pinned settings tell, after 4.0 or newer; or by a preview of 4.0"
+    expected = "Spark 3.2 – 3.5, as its settings show, after 4.0 or newer; or by a preview of 4.0"
     assert last_run_by(opened(root)) == expected
 
 

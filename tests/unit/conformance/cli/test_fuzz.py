@@ -54,7 +54,7 @@ def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
     done = run("--model", "--max-cases", "40", "--seed", "3", "--output", str(tmp_path / "found"))
     assert done.exit_code == 0, done.output
     assert "seed 3" in done.output
-    assert "0 finds" in done.output
+    assert "0 discrepancies" in done.output
     assert re.search(r"\d+  late_watermark \(SPARK-40925\)", done.output)
     assert re.search(r"rules reached: \d\d of \d\d; not reached: ", done.output)
     assert not (tmp_path / "found").exists()

@@ -85,7 +85,7 @@ def test_the_model_knows_the_settings_of_an_oracle():
     case = case_from(DEDUPLICATED_BY_ITS_KEYS, "one")
     answers = {name: oracle.answers([case])[0] for name, oracle in oracles.items()}
     judgement = ByTheModel().judge(case, answers, oracles)
-    assert not judgement.finds
+    assert not judgement.differences
     assert judgement.known == ((("store of another operator", "SPARK-51955"),),)
 
 
@@ -216,7 +216,7 @@ def test_an_interrupted_campaign_keeps_what_was_becoming_smaller():
     with pytest.raises(KeyboardInterrupt):
         for _ in finds:
             pass
-    (found,) = campaign.tally.finds
+    (found,) = campaign.tally.discrepancies
     assert not found.fully_shrunk
     assert found.written == stopped.smallest
     case_from(found.written, "kept")

@@ -55,7 +55,7 @@ def test_an_engine_is_judged_by_the_model(voice_of, mode, found):
     oracle, _ = voice_of(mode)
     (answer,) = oracle.answers(cases(1))
     said = ByTheModel().judge(cases(1)[0], {oracle.name: answer}, {oracle.name: oracle})
-    assert bool(said.finds) is found
+    assert bool(said.differences) is found
 
 
 def test_an_engine_that_dies_says_nothing_and_why(voice_of):

@@ -108,8 +108,8 @@ def test_they_count_for_the_statements_they_pin() -> None:
     assert catalogue is not None
     statements = next(one for one in coverage(suite.policy_cases, catalogue) if one.name == "founding statements")
     of_policies = {id for id, entry in (catalogue.statements or {}).items() if entry["concerns"] == "policies"}
-    assert of_policies == set(statements.pinned)
-    assert all(len(cases) >= 1 for cases in statements.pinned.values())
+    assert of_policies == set(statements.cases)
+    assert all(len(cases) >= 1 for cases in statements.cases.values())
 
 
 def test_a_suite_asks_for_links_and_known_ids(tmp_path: Path) -> None:

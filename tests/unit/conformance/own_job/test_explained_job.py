@@ -17,7 +17,7 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.job_causes import _other_time, _slip, causes_of
+from conformance.own_job.job_causes import _mistake, _other_time, causes_of
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned, fates_of
@@ -214,7 +214,7 @@ def test_options_of_a_job_and_of_a_case_exclude_each_other(given, what, capsys):
 
 def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
     _, answer = explained(DATA / "short-delay-of-sessions-4.3.0.json", monkeypatch)
-    assert "a delay of 41 minutes keeps 24 of 24 rows" in answer.causes[0].mending
+    assert "a delay of 41 minutes keeps 24 of 24 rows" in answer.causes[0].fix
     first = answer.job.fates.of("late")[0]
     # The row of 11:50 makes a session until 11:55; the newest row of the micro-batch before is of 12:35, and the delay 10 minutes.
     assert (first.time_us, first.batch, first.late_by_ms) == (1773748200 * 10**6, 6, 30 * 60_000)
@@ -242,7 +242,7 @@ def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "slip"),
+    ("pattern", "mistake"),
     [
         ("yyyy-MM-dd HH:mm:ss", None),
         ("yyyy-MM-dd hh:mm:ss a", None),
@@ -259,9 +259,9 @@ def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
         ("yyyy-MM-DD HH:mm", "dd for the day of the month"),
     ],
 )
-def test_a_slip_in_a_pattern_is_named(pattern, slip):
-    found = _slip(f"to_timestamp(text, Some({pattern}), TimestampType, Some(UTC), true)")
-    assert (found and found[1]) == slip
+def test_a_mistake_in_a_pattern_is_named(pattern, mistake):
+    found = _mistake(f"to_timestamp(text, Some({pattern}), TimestampType, Some(UTC), true)")
+    assert (found and found[1]) == mistake
 
 
 @pytest.mark.parametrize("name", ["t", "event time", "zeit-ü"])
@@ -324,5 +324,5 @@ def test_a_pattern_that_gives_another_time_is_the_cause_of_late_rows(expression,
         fates=SimpleNamespace(of={"late": late}.get),
     )
     named = _other_time(job)
-    assert (named and named.mending) == cause
+    assert (named and named.fix) == cause
     assert named is None or named.evidence[1] == "1 row late, such as a (13:05, d), by 11 h 22 min"

@@ -181,6 +181,6 @@ def test_the_checkpoint_of_the_user_is_resumed_too_also_with_the_settings_that_m
 def test_what_a_checkpoint_pins_counts_and_a_setting_beside_it_has_no_effect(tmp_path: Path) -> None:
     given = GivenCheckpoint.at(str(small(tmp_path / "own")))
     key = "spark.sql.shuffle.partitions"
-    use, notes = given.pins(EngineUse(runtime=RuntimeOptions(conf={key: "7", "spark.a": "b"})))
+    use, notes = given.with_settings(EngineUse(runtime=RuntimeOptions(conf={key: "7", "spark.a": "b"})))
     assert use.runtime.conf == {key: "2", "spark.a": "b", "spark.sql.streaming.join.stateFormatVersion": "2"}
-    assert notes == (f"--conf {key}=7 has no effect: the checkpoint pins 2",)
+    assert notes == (f"--conf {key}=7 has no effect: the checkpoint stores 2",)

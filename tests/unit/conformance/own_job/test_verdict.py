@@ -318,7 +318,7 @@ def test_a_condition_that_alone_changes_rows_is_in_the_last_line_with_its_ticket
     assert concluded.answer == "differs"
     assert "with other partitions: 1 row has different values" in concluded.line
     assert concluded.line.endswith(
-        "(SPARK-53942). workaround: set spark.sql.shuffle.partitions to the number that the checkpoint pins."
+        "(SPARK-53942). workaround: set spark.sql.shuffle.partitions to the number that the checkpoint stores."
     )
 
 

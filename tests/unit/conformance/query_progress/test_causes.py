@@ -75,7 +75,7 @@ def test_each_symptom_has_a_table_whose_cases_are_there(capsys):
         rows = json.loads(text)
         assert code == 0
         assert len(rows) >= 3
-        assert all((shipped() / f"{row['case']}.yaml").is_file() and row["mending"] for row in rows)
+        assert all((shipped() / f"{row['case']}.yaml").is_file() and row["fix"] for row in rows)
     code, _, errors = answer_of(capsys, "explain", "--symptom", "no-idea")
     assert (code, "is none of no-output, rows-missing" in " ".join(errors.split())) == (2, True)
 

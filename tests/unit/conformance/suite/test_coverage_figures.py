@@ -37,7 +37,7 @@ def test_the_page_tells_the_coverage_of_sparks_tests(spark_tests: Category) -> N
     )
     assert told is not None
     known = spark_tests
-    counts = (known.entries, known.whole, known.lost, known.holes, known.counterparts, known.whole, known.apart)
+    counts = (known.entries, known.whole, known.lost, known.untested, known.counterparts, known.whole, known.apart)
     assert tuple(map(int, told.groups())) == tuple(map(len, counts))
 
 
@@ -58,4 +58,4 @@ def test_the_cases_carry_nearly_all_of_sparks_tests(spark_tests: Category) -> No
 
 
 def test_each_gap_has_its_reason(spark_tests: Category) -> None:
-    assert {id for id in spark_tests.holes if id not in spark_tests.reasons} == set()
+    assert {id for id in spark_tests.untested if id not in spark_tests.reasons} == set()

@@ -218,10 +218,10 @@ def test_coverage_counts_reachable_entries(tmp_path: Path) -> None:
         "founding statements 1 of 2",
         "Spark's own tests 1 faithful, 0 partly, 1 not, of 2",
     ]
-    assert found[0].pinned == {"one": ("a", "b")}
-    assert found[0].holes == ("two",)
+    assert found[0].cases == {"one": ("a", "b")}
+    assert found[0].untested == ("two",)
     assert found[2].entries == {"T001": "S: a", "T003": "S: c"}
-    assert found[2].holes == ("T001",)
+    assert found[2].untested == ("T001",)
 
 
 def spark_tests_covered(folder: Path, tests: str, *mirrors: str) -> Category:
@@ -242,8 +242,8 @@ def test_a_test_that_some_case_carries_in_part_is_not_faithful(tmp_path: Path) -
     assert str(found) == "Spark's own tests 1 faithful, 1 partly, 1 not, of 3"
     assert found.whole == ("T001",)
     assert found.lost == {"T002": ("the metrics",)}
-    assert found.pinned == {"T001": ("0",), "T002": ("0", "1", "2")}
-    assert (found.holes, found.reasons) == (("T003",), {"T003": "R"})
+    assert found.cases == {"T001": ("0",), "T002": ("0", "1", "2")}
+    assert (found.untested, found.reasons) == (("T003",), {"T003": "R"})
 
 
 def test_a_test_that_no_streaming_query_can_show_is_listed_apart(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_test_that_no_streaming_query_can_show_is_listed_apart(tmp_path: Path)
     found = spark_tests_covered(tmp_path, tests, "T001", "{test: T002, partly: the rows}")
     assert str(found) == "Spark's own tests 1 faithful, 0 partly, 0 not, of 1; 1 apart"
     assert found.apart == (Apart("T002", "S: b", "W", ("1",)),)
-    assert (found.whole, found.lost, found.holes) == (("T001",), {}, ())
+    assert (found.whole, found.lost, found.untested) == (("T001",), {}, ())
 
 
 def test_tests_of_a_scala_api_are_counted_among_the_faithful(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
     covered = Category(
         name="Spark's own tests",
         entries={"T001": "S: a", "T002": "S: b", "T003": "S: c"},
-        pinned={"T001": ("x",), "T002": ("y",)},
+        cases={"T001": ("x",), "T002": ("y",)},
         reasons={"T003": "it needs Scala"},
         lost={"T002": ("the metrics",)},
         apart=(Apart("T004", "S: d", "it runs a batch query", ("y",)),),
@@ -304,7 +304,7 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
     )
     report = replace(
         Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())),
-        covered=(Category(name="behaviours", entries={}, pinned={}), covered),
+        covered=(Category(name="behaviours", entries={}, cases={}), covered),
     )
     write(report, tmp_path / "site")
     about, behaviours = ((tmp_path / "site" / f"{name}.html").read_text() for name in ("about", "behaviours"))
