@@ -32,6 +32,10 @@ NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
+_FIRST_MODIFIED_S = 1_767_225_600
+"""The modification time of the first file, the same in every run, since a query may emit it: 2026-01-01, in seconds since the epoch."""
+
+
 class Arrivals:
     """What the query's sources read, and how rows get there."""
 
@@ -122,8 +126,7 @@ class FileArrivals(DirectoryArrivals):
             before += [self.directory(name) + "/" + file for file in files.names(self.directory(name))]
         self._placed = max((int(path.rpartition("/")[2].partition(".")[0]) for path in before), default=0)
         # Sources read files in the order of their modification times, which must not depend on how fast we write them.
-        yesterday = int(time.time()) - 86400
-        self._clock = max((files.modified(path) for path in before), default=yesterday)
+        self._clock = max((files.modified(path) for path in before), default=_FIRST_MODIFIED_S)
         files.remove(self._staging)  # files that a killed process had not placed yet
         files.make_directory(self._staging)
 

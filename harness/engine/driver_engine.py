@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
+from conformance.core.data import Json
 from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Interrupted, Observation, StepSeen
 from harness.driver import PROTOCOL
@@ -67,6 +68,26 @@ def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
 
     error = step.error and step.error.model_copy(update={"message": redacted(step.error.message)})
     return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})
+
+
+def without_folders(step: StepSeen, directory: str) -> StepSeen:
+    """Replace the directory of the case by ``<case>`` in rows, which have paths by ``input_file_name`` or ``_metadata``.
+
+    A row in state may have the directory that the case had in another engine of the run.
+    """
+    engines, _, folder = directory.rpartition("/cases/")
+    run, name = engines.rpartition("/")[0], folder.partition("-")[2]
+    any_engine = re.compile(rf"{re.escape(run)}/[^/]+/cases/\d+-{re.escape(name)}(?![^/])")
+
+    def of(value: Json) -> Json:
+        if isinstance(value, str):
+            return any_engine.sub("<case>", value) if run in value else value
+        if isinstance(value, Mapping):
+            return {key: of(item) for key, item in value.items()}
+        return type(value)(map(of, value)) if isinstance(value, list | tuple) else value
+
+    batches = tuple(batch.model_copy(update={"rows": of(batch.rows)}) for batch in step.batches)
+    return step.model_copy(update={"batches": batches})
 
 
 Delivery: TypeAlias = Hello | DriverAnswer | str | None
@@ -390,7 +411,7 @@ class DriverEngine:
                 raise self._connection.unexpected(answer, doing)
             match answer:
                 case StepAnswer(step=step) if len(steps) < len(request.steps):
-                    steps.append(redact_paths(step, names))
+                    steps.append(without_folders(redact_paths(step, names), request.directory))
                     deadline = time.monotonic() + step_timeout
                     if on_step is not None:
                         on_step()

@@ -1,7 +1,8 @@
 """Results that say nothing of the machine they came from."""
 
 from conformance.core.observation import ErrorSeen, StepSeen
-from harness.engine.driver_engine import redact_paths
+from harness.engine.driver_engine import redact_paths, without_folders
+from tests.support.observations import batch
 
 PLACES = {"/tmp/x/spark-3.5.9-a/cases/7-late-drops": "<case>", "/tmp/x/spark-3.5.9-a": "<engine>"}
 
@@ -36,3 +37,17 @@ def test_directories_in_a_plan_have_names():
 def test_what_names_no_directory_stays():
     assert redact_paths(step("no such column"), PLACES) == step("no such column")
     assert redact_paths(step(), PLACES) == step()
+
+
+def test_a_row_with_the_path_of_its_file_is_the_same_in_every_engine():
+    paths = [
+        f"file:///tmp/x/spark-{engine}/cases/{at}-orders/streams/a.json"
+        for engine, at in (("3.5.9-a", 2), ("4.3.0-b", 7))
+    ]
+    other = "/tmp/x/spark-3.5.9-a/cases/2-orders-of-today/a.json"
+    seen = step().model_copy(
+        update={"batches": (batch(0, rows=((1, paths[0], {"in": [paths[1]]}), (2, other, None))),)}
+    )
+    (shown,) = without_folders(seen, "/tmp/x/spark-4.3.0-b/cases/9-orders").batches
+    same = "file://<case>/streams/a.json"
+    assert shown.rows == ((1, same, {"in": [same]}), (2, other, None))
