@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -181,6 +182,17 @@ def _show_examples(command: Any, path: str, examples: Mapping[str, Mapping[str, 
         _show_examples(inner, f"{path} {name}", examples)
 
 
+def _with_nearest(message: str) -> str:
+    """Add the nearest of the names that a message lists to it: Typer lists the choices of an option, but suggests none."""
+    if (listed := re.search("'([^']*)' is not one of (.+)", message)) is None:
+        return message
+    # Few commands need it.
+    from difflib import get_close_matches
+
+    near = get_close_matches(listed[1], re.findall(r"[\w-]+", listed[2]), 1)
+    return f"{message.rstrip('.')}. Did you mean {near[0]!r}?" if near else message
+
+
 def _report_error(error: Exception, *, debug: bool) -> int:
     """Print what went wrong; returns the exit code, which counts also where nothing can be printed, because the disk is full."""
     code = getattr(error, "exit_code", None)
@@ -196,7 +208,7 @@ def _report_error(error: Exception, *, debug: bool) -> int:
         command = context.command_path if context is not None else "conformance"
         # Typer validates with pydantic, whose prefix tells a user nothing, and lists choices below each other.
         message = format_message().replace("Value error, ", "").replace("\n\t", " ")
-        lines = [f"{command}: {message}", f"Try '{command} --help'."]
+        lines = [f"{command}: {_with_nearest(message)}", f"Try '{command} --help'."]
     elif code is not None:
         lines = [f"conformance: {error}"]
     elif isinstance(error, OSError):

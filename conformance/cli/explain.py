@@ -15,7 +15,7 @@ from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, seen_from_here, width
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
-from conformance.cli.options import argument, flag, grouped, known_version, option, output_option
+from conformance.cli.options import argument, flag, grouped, known_version, one_of, option, output_option
 from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
@@ -225,9 +225,7 @@ def _causes_of(symptom: str) -> list[dict[str, Json]]:
     page = next(path for path in (package / "symptoms.md", package.parent / "docs" / "symptoms.md") if path.is_file())
     tables = re.findall(r"^## (.+)\n\n\|.*\n\|.*\n((?:\|.*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE)
     named = {title.lower().replace(" ", "-"): rows for title, rows in tables}
-    if symptom not in named:
-        raise typer.BadParameter(f"{symptom!r} is none of {', '.join(named)}", param_hint="--symptom")
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", named[symptom])
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", named[one_of(list(named), symptom, "--symptom")])
     rows = [line.strip("| ").split(" | ") for line in plain.splitlines()]
     return [dict(zip(("seen", "cause", "case", "fix"), row, strict=True)) for row in rows]
 

@@ -47,7 +47,9 @@ def gate(
         "WHAT",
     ),
     uses: list[str] | None = option(
-        None, "What your query uses: changes of other cases pass. A list, or repeatable.", "FEATURES"
+        None,
+        "What your query uses, such as outer-join,deduplication: changes of other cases pass. Repeatable.",
+        "FEATURES",
     ),
     accept: Path | None = option(None, "Changes that may pass, each with a reason.", "FILE"),
     baseline: Path | None = option(None, "Earlier results: changes that they have may pass.", "FILE"),

@@ -62,6 +62,16 @@ Relevance: TypeAlias = Literal["all", "some", "none"]
 """Whether a query has all features that a case needs, some of them, or none."""
 
 
+_IN_OTHER_WORDS = {
+    **dict.fromkeys(("left-outer-join", "right-outer-join", "full-outer-join"), "outer-join"),
+    **dict.fromkeys(("left-semi-join", "left-anti-join"), "semi-join"),
+    **dict.fromkeys(("tumbling-window", "sliding-window"), "window-aggregation"),
+    **dict.fromkeys(("dropduplicates", "distinct"), "deduplication"),
+    **dict.fromkeys(("transformwithstate", "applyinpandaswithstate", "flatmapgroupswithstate"), "arbitrary-state"),
+}
+"""Names that Spark gives to features → the feature."""
+
+
 def named_features(texts: Sequence[str]) -> frozenset[str]:
     """The features in ``outer-join,dedup``; the beginning of a name is enough if only one has it, else WrongUsage."""
     spelled = {feature.lower().replace(" ", "-"): feature for feature in FEATURES}
@@ -69,7 +79,7 @@ def named_features(texts: Sequence[str]) -> frozenset[str]:
     for asked in (part.strip().lower().replace(" ", "-") for text in texts for part in text.split(",")):
         fitting = [asked] if asked in spelled else [name for name in spelled if asked and name.startswith(asked)]
         if len(fitting) != 1:
-            raise WrongUsage(f"--uses: {unknown('feature', asked, list(spelled))}")
+            raise WrongUsage(f"--uses: {unknown('feature', asked, list(spelled), _IN_OTHER_WORDS)}")
         features.add(spelled[fitting[0]])
     return frozenset(features)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from operator import attrgetter
 
 from conformance.core.errors import WrongUsage
@@ -31,12 +32,13 @@ def find(results: Results, asked: str) -> TargetRecord:
         names = " or ".join(target.name for target in matching)
         raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
     if ours:
+        near = "".join(f"did you mean {release}? " for release in get_close_matches(asked, known.split(", "), 1))
         try:
             SparkVersion.parse(asked)
         except NotAVersion:
-            raise NoSuchVersion(f"{asked} names no published release: name one of Apache's ({known})") from None
+            raise NoSuchVersion(f"{asked} names no published release: {near}name one of Apache's ({known})") from None
         run = f"conformance run --all --spark {asked}"
-        raise NoSuchVersion(f"no published results for {asked}; run it yourself: {run} (available: {known})")
+        raise NoSuchVersion(f"no published results for {asked}; {near}run it yourself: {run} (available: {known})")
     where = ", ".join(path.name for path in results.paths) or "the results"
     have = "has" if len(results.paths) == 1 else "have"
     raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")

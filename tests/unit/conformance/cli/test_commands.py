@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 import typer
@@ -158,6 +159,26 @@ def test_an_option_looks_the_same_in_every_command():
 def test_choices_that_are_missing_are_listed_in_a_line():
     done = CliRunner().invoke(app, ["case", "export"], prog_name="conformance")
     assert done.output.startswith("conformance case export: Missing argument 'FORMAT'. Choose from: junit, ")
+
+
+CHOICES = {
+    (arguments, parameter.opts[-1]): get_args(annotation)
+    for arguments, command in COMMANDS.items()
+    for parameter in command.params
+    if parameter.opts[-1].startswith("-") and get_origin(annotation := parameter.type_descriptor.annotation) is Literal
+}
+"""Command and option → the names that it takes."""
+
+
+@pytest.mark.parametrize(("arguments", "option"), CHOICES, ids=str)
+def test_an_option_with_a_closed_set_of_names_suggests_the_nearest(arguments, option):
+    meant = max(CHOICES[arguments, option], key=len)
+    done = CliRunner().invoke(app, [*arguments, option, f"{meant}s"], prog_name="conformance")
+    assert done.exit_code == 2
+    assert f"Did you mean {meant!r}?" in done.output
+    done = CliRunner().invoke(app, [*arguments, option, "0"], prog_name="conformance")
+    assert "is not one of" in done.output
+    assert "Did you mean" not in done.output
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("reprot", "report"), ("validate", "case validate")])

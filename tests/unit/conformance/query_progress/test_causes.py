@@ -77,7 +77,7 @@ def test_each_symptom_has_a_table_whose_cases_are_there(capsys):
         assert len(rows) >= 3
         assert all((shipped() / f"{row['case']}.yaml").is_file() and row["fix"] for row in rows)
     code, _, errors = answer_of(capsys, "explain", "--symptom", "no-idea")
-    assert (code, "is none of no-output, rows-missing" in " ".join(errors.split())) == (2, True)
+    assert (code, "is not one of no-output, rows-missing" in " ".join(errors.split())) == (2, True)
 
 
 def test_without_progress_it_says_so_and_exits_with_2(tmp_path, capsys):

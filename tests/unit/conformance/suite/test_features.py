@@ -123,6 +123,13 @@ class TestNames:
             named_features([text])
         assert wrong.value.exit_code == 2
 
+    @pytest.mark.parametrize(
+        ("text", "feature"), [("left-outer", "outer-join"), ("left anti", "semi-join"), ("full-join", "outer-join")]
+    )
+    def test_what_spark_calls_otherwise_is_suggested(self, text: str, feature: str) -> None:
+        with pytest.raises(WrongUsage, match=f"did you mean '{feature}'"):
+            named_features([text])
+
 
 @pytest.mark.parametrize(
     ("needs", "uses", "expected"),
