@@ -53,8 +53,8 @@ def made_on(target: Target) -> Iterator[tuple[str, str]]:
 
 
 def kept(path: PurePath, content: bytes) -> bytes:
-    """What a test needs of a file: of state itself, which nothing reads, only the size; of a zip of RocksDB, the list of its files."""
-    if path.parts[0] != "state" or {"_metadata", "_stateSchema"} & set(path.parts):
+    """Return what a test needs of a file: of the state of RocksDB, which nothing reads, the size and of a zip the list of its files."""
+    if path.parts[0] != "state" or {"_metadata", "_stateSchema"} & set(path.parts) or path.suffix == ".delta":
         return content
     if path.suffix != ".zip":
         return bytes(len(content))

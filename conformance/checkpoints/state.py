@@ -20,13 +20,14 @@ from zipfile import BadZipFile, ZipFile
 
 from conformance.checkpoints.files import MOST_CHECKED, MOST_UNPACKED, DamagedCheckpoint, Files, MissingFile, fault
 
+_WATERMARK = "spark.watermarkDelayMs"
 NEWEST_SCHEMA = 3
 """The newest format of a schema file that we know."""
 JOIN = "symmetricHashJoin"
 _BY_VALUE: Mapping[tuple[str, ...], str] = {("__dummy__",): "dedupe", ("expiresAtMicros",): "dedupeWithinWatermark"}
 """Columns of the value → the operator."""
 _ROCKSDB_FOLDERS = frozenset({"SSTs", "logs"})
-_VERSION = re.compile(r"(\d+)(?:_([\w-]+))?\.(delta|snapshot|zip|changelog)")
+VERSION = re.compile(r"(\d+)(?:_([\w-]+))?\.(delta|snapshot|zip|changelog)")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class StateField:
     type: str
     """``long``, ``void``; ``struct``, ``array`` or ``map`` for a nested column."""
     nullable: bool
+    at: tuple[int, ...] = ()
+    """Its position, after that of each column that it is nested in."""
+    has_watermark: bool = False
+    """Whether it is the event time of a ``withWatermark``, or a window of it."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,8 @@ def missing_files(
     for path in files.sizes:
         if len(path.parts) > 2 and path.parts[0] == "state" and path.parts[1].isdecimal():
             stores = kept[int(path.parts[1])]
-            if path.parts[2].isdecimal() and (file := _VERSION.fullmatch(path.name)):
-                of_store, at = stores[_store(path)][int(path.parts[2])], int(file[1])
+            if path.parts[2].isdecimal() and (file := VERSION.fullmatch(path.name)):
+                of_store, at = stores[store_of(path)][int(path.parts[2])], int(file[1])
                 if file[2] is None or file[2] in (ids(at) or [file[2]]):
                     of_store[file[3], at] = path
     for number in range(max(kept, default=-1) + 1):
@@ -204,7 +209,7 @@ def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> Stat
         elif path.parts[2] == "_stateSchema":
             of_store[path.parts[3]].append(path)
         elif path.parts[2].isdecimal():
-            of_store[_store(path)].append(path)
+            of_store[store_of(path)].append(path)
     name, format = _metadata(files, metadata)
     stores = tuple(_state_store(files, store, files_of_store) for store, files_of_store in sorted(of_store.items()))
     return StateOperator(number, name or _name_by(stores), format, stores)
@@ -221,7 +226,7 @@ def _name_by(stores: Iterable[StateStoreFiles]) -> str | None:
     return None
 
 
-def _store(path: PurePosixPath) -> str:
+def store_of(path: PurePosixPath) -> str:
     """The name of the store to which a file below a partition belongs."""
     below = path.parts[3:-1]
     return below[0] if below and below[0] not in _ROCKSDB_FOLDERS and below[0] != "_metadata" else "default"
@@ -258,7 +263,7 @@ def _state_store(files: Files, name: str, paths: Iterable[PurePosixPath]) -> Sta
             partitions.add(path.parts[2])
         if path.parts[-2:] == ("_metadata", "schema") or path.parts[2] == "_stateSchema":
             schemas.append(path)
-        elif version := _VERSION.fullmatch(path.name):
+        elif version := VERSION.fullmatch(path.name):
             versions.add(int(version[1]))
             providers.add("RocksDB" if version[3] in ("zip", "changelog") else "HDFS")
     kept = (min(versions), max(versions)) if versions else None
@@ -327,14 +332,14 @@ class _Reader(BytesIO):
 
 
 def _fields(text: str) -> tuple[StateField, ...]:
-    return tuple(_nested(json.loads(text), ()))
+    return tuple(_nested(json.loads(text)))
 
 
-def _nested(schema: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[StateField]:
-    for field in schema["fields"]:
-        names = (*above, str(field["name"]))
-        type_ = field["type"]
+def _nested(schema: Mapping[str, Any], above: tuple[str, ...] = (), at: tuple[int, ...] = ()) -> Iterator[StateField]:
+    for place, field in enumerate(schema["fields"]):
+        names, type_ = (*above, str(field["name"])), field["type"]
         nested = isinstance(type_, dict)
-        yield StateField(".".join(names), str(type_["type"]) if nested else str(type_), bool(field["nullable"]))
+        shown, timed = str(type_["type"]) if nested else str(type_), _WATERMARK in (field.get("metadata") or {})
+        yield StateField(".".join(names), shown, bool(field["nullable"]), (*at, place), timed)
         if nested and type_["type"] == "struct":
-            yield from _nested(type_, names)
+            yield from _nested(type_, names, (*at, place))

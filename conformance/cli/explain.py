@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -87,6 +88,11 @@ def explain(
         "Explain a query by its progress: JSON lines, a driver's log, or an event log, also as a folder. Repeatable.",
         "FILE",
     ),
+    checkpoint: str | None = option(
+        None,
+        "Add the state that waits in the query's checkpoint, with --progress or alone: its folder, or a URL that fsspec reads.",
+        "DIR",
+    ),
     symptom: str | None = option(
         None,
         "Show what causes it, with the case that shows each cause: no-output, rows-missing, rows-twice, output-late, state-grows, "
@@ -125,7 +131,8 @@ def explain(
     Of a job, an engine of one version runs its queries on a sample: the answer is what became of each row, and why. It runs your
     code, as `conformance check` does. Of a case, the reference model says what arrived, how the watermark moved, which rows were late,
     and which windows closed; with --results, what a Spark did says so. With --progress, what a query left behind says why it emits
-    nothing, drops rows or keeps ever more state. -o writes a page that needs no other file, of a job or of progress.
+    nothing, drops rows or keeps ever more state, and with --checkpoint what waits in its state. -o writes a page that needs no other
+    file, of a job or of progress.
 
     With --delays, the answer is which delay the query needs, as in `conformance explain orders.py --sample orders=orders.csv --delays`;
     it exits with 1 if your delay drops rows.
@@ -140,7 +147,7 @@ def explain(
         return
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
-        for name, value in {**of_a_case, "--progress": progress}.items():
+        for name, value in {**of_a_case, "--progress": progress, "--checkpoint": checkpoint}.items():
             if value:
                 raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
         named = job_settings.named(case, call, arguments)
@@ -164,15 +171,16 @@ def explain(
         "--arrival-time": arrival_time,
         "--trigger-interval": trigger_interval,
         "--delays": delays and not progress,
-        "--output": output if not progress else None,
+        "--output": output if not (progress or checkpoint) else None,
     }
     if unused := next((name for name, value in of_a_job.items() if value), None):
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)
-    if progress:
+    if progress or checkpoint is not None:
         if any(other is not None for other in (case, spark, from_, to, results, policy)):
-            raise typer.BadParameter("use it alone, or with --json or --output", param_hint="--progress")
-        _explain_progress(progress, delays=delays, output=output, verbose=verbose, as_json=as_json)
+            hint = "--progress" if progress else "--checkpoint"
+            raise typer.BadParameter("use it alone, or with --json or --output", param_hint=hint)
+        _explain_progress(progress or [], checkpoint, delays=delays, output=output, verbose=verbose, as_json=as_json)
         return
     if case is None:
         raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
@@ -304,11 +312,19 @@ def _explain_job(
 
 
 def _explain_progress(
-    paths: list[Path], *, delays: bool = False, output: Path | None = None, verbose: bool, as_json: bool
+    paths: list[Path],
+    checkpoint: str | None,
+    *,
+    delays: bool = False,
+    output: Path | None = None,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     # What reads progress is not needed to explain a case.
+    from conformance.checkpoints.files import open_files
     from conformance.cli.progress import FileRead
     from conformance.query_progress.answer import explain_files
+    from conformance.query_progress.waiting import waiting_state
 
     with _begun(output) as page:
         with ExitStack() as bars:
@@ -317,14 +333,19 @@ def _explain_progress(
                 lambda path: bars.enter_context(FileRead(path, errors_console())).watched(path.open("rb")),
                 pictured=page is not None,
             )
-        if not answer.queries:
+        if paths and not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
             print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
             raise typer.Exit(UNKNOWN)
+        if checkpoint is not None:
+            queries = tuple(each.query for each in answer.queries) if paths else None
+            answer = replace(answer, state=waiting_state(open_files(checkpoint), queries))
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
         lines_of = (lambda _: disorder) if delays else answer.lines
-        notes, pages = [*disorder, *answer.notes()], [query.page for query in answer.queries]
-        _show(lines_of, answer.record() if as_json else None, page, pages, notes, verbose=verbose, as_json=as_json)
+        notes = [*disorder, *answer.notes()]
+        _show(
+            lines_of, answer.record() if as_json else None, page, answer.pages, notes, verbose=verbose, as_json=as_json
+        )
 
 
 def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,7 @@ from conformance.query_progress.causes import Cause, causes_of, duration
 from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
 from conformance.query_progress.tracks import Queries, Query, Run, short_name
+from conformance.query_progress.waiting import WaitingState
 from conformance.query_progress.wire import instant
 from conformance.suite.discovery import shipped
 
@@ -86,19 +87,29 @@ class ProgressExplanation:
     """What the progress of queries explains: for each query its causes, and what was not read."""
 
     queries: tuple[QueryExplanation, ...]
-    skipped: Skipped
+    skipped: Skipped = field(default_factory=Skipped)
+    state: WaitingState | None = None
+    """What waits in the checkpoint, if it is given."""
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         for query in self.queries:
             yield from query.lines(detail)
+        if self.state is not None:
+            yield from self.state.lines()
         yield from self.notes()
+
+    @property
+    def pages(self) -> list[QueryPage]:
+        """Return the same for a page, beside the notes."""
+        return [*(query.page for query in self.queries), *([self.state.page] if self.state else [])]
 
     def notes(self) -> Iterator[str]:
         """Yield what holds for all queries."""
         if self.skipped.count:
             first = "; ".join(self.skipped.first[:_FEW])
             yield f"skipped {self.skipped.count:,}: {first}" + ("; …" if self.skipped.count > _FEW else "")
-        yield f"progress does not tell: {'; '.join(UNKNOWN)}"
+        if self.queries:
+            yield f"progress does not tell: {'; '.join(UNKNOWN)}"
 
     def disorder_lines(self) -> Iterator[str]:
         """Yield how far behind the oldest event times of each query's micro-batches were: all that progress tells of its delay."""
@@ -111,7 +122,13 @@ class ProgressExplanation:
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
         skipped = {"count": self.skipped.count, "first": self.skipped.first}
-        return {"queries": [query.record() for query in self.queries], "skipped": skipped, "not_told": [*UNKNOWN]}
+        state = {"state": self.state.record()} if self.state else {}
+        return {
+            "queries": [query.record() for query in self.queries],
+            "skipped": skipped,
+            "not_told": [*UNKNOWN],
+            **state,
+        }
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -7,10 +7,8 @@ and counted.
 from __future__ import annotations
 
 import ast
-import gzip
 import io
 import re
-import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from typing import BinaryIO, Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
-from conformance.core.errors import WrongUsage
+from conformance.core.unpacking import BUFFER, unpacked
 from conformance.query_progress.wire import Environment, LoggedProgress, Progress, QueryEvent
 
 Event: TypeAlias = Progress | QueryEvent | Environment
@@ -28,8 +26,6 @@ _LONGEST: Final = 16_000_000
 _MOST_LINES: Final = 20_000
 """Lines that one object may take in a log."""
 _FEW: Final = 5
-_BUFFER: Final = 1 << 20
-_HEAD: Final = struct.Struct("<8sBiiI")
 _OF_A_QUERY: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"
 _EVENT: Final = re.compile(rb'\{"Event":\s?"([^"]+)"')
 _EVENT_FILE: Final = re.compile(r"events_(\d+)_")
@@ -179,10 +175,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _lines(raw: BinaryIO, path: Path, skipped: Skipped) -> Iterator[bytes]:
     """Yield the lines of a file, whatever it is compressed by; a file that ends early is counted."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, raw), _BUFFER)
+    buffered = io.BufferedReader(cast(io.RawIOBase, raw), BUFFER)
     number = 0
     try:
-        with _unpacked(buffered, path) as file:
+        with unpacked(buffered, path) as file:
             while line := file.readline(_LONGEST):
                 number += 1
                 if len(line) == _LONGEST and not line.endswith(b"\n"):
@@ -195,62 +191,3 @@ def _lines(raw: BinaryIO, path: Path, skipped: Skipped) -> Iterator[bytes]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         skipped.add(f"{path}:{number + 1}", f"the compressed file is damaged or still being written ({error})")
-
-
-def _unpacked(file: io.BufferedReader[io.RawIOBase], path: Path) -> BinaryIO:
-    begin = file.peek(8)[:8]
-    if begin.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    codec = "zstd" if begin.startswith(b"\x28\xb5\x2f\xfd") else "lz4" if begin.startswith(b"\x04\x22\x4d\x18") else ""
-    if path.suffix in (".lzf", ".snappy"):
-        raise WrongUsage(
-            f"{path}: {path.suffix[1:]} is not read; write the event log with spark.eventLog.compression.codec=zstd, or unpack it"
-        )
-    if not codec and begin != b"LZ4Block":
-        return file
-    try:
-        import pyarrow
-    except ImportError:
-        raise WrongUsage(
-            f"{path} is compressed; pip install 'watermark-conformance[parquet]', whose pyarrow reads it"
-        ) from None
-    if codec:
-        packed = pyarrow.CompressedInputStream(pyarrow.PythonFile(file), codec)
-        chunks: Iterator[bytes] = iter(lambda: packed.read(_BUFFER), b"")
-    else:
-        chunks = _blocks(file, pyarrow.Codec("lz4_raw").decompress)
-    return cast(BinaryIO, io.BufferedReader(_Stream(chunks), _BUFFER))
-
-
-def _blocks(file: BinaryIO, decompress: Callable[[bytes, int], object]) -> Iterator[bytes]:
-    """Yield what the blocks of Spark's lz4 hold: `LZ4BlockOutputStream` of lz4-java, no lz4 frame."""
-    while head := file.read(_HEAD.size):
-        if len(head) < _HEAD.size:
-            raise EOFError("a block is cut off")
-        magic, method, packed, size, _ = _HEAD.unpack(head)
-        block = file.read(packed)
-        if magic != b"LZ4Block" or len(block) < packed or size > _LONGEST * 4:
-            raise EOFError("a block is cut off")
-        # The low bits are the size of blocks; of the high ones, 0x10 is stored as it is, and 0x20 lz4.
-        if size:
-            yield block if method & 0xF0 == 0x10 else bytes(cast(bytes, decompress(block, size)))
-
-
-class _Stream(io.RawIOBase):
-    """A stream over chunks."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._rest = chunks, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        while not self._rest:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._rest = chunk
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size

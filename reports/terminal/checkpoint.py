@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from conformance.core.wording import counted
 
 _WIDTH = 16
 _MOST_MISSING = 5
+_OF_A_FIELD = ("name", "type", "nullable")
 _OF_A_CHANGE = ("effect", "error", "because", "link", "workaround", "case")
 
 
@@ -149,8 +149,8 @@ def _operator_record(operator: StateOperator) -> dict[str, Any]:
                 "schemas": [
                     {
                         **_picked(schema, "family", "format"),
-                        "key": list(map(asdict, schema.key)),
-                        "value": list(map(asdict, schema.value)),
+                        "key": [_picked(field, *_OF_A_FIELD) for field in schema.key],
+                        "value": [_picked(field, *_OF_A_FIELD) for field in schema.value],
                     }
                     for schema in store.schemas
                 ],

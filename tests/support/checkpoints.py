@@ -69,3 +69,31 @@ def utf(text: str) -> bytes:
 def schema_v2(key: str, value: str) -> bytes:
     """A state schema file of format v2."""
     return utf("v2") + b"".join(struct.pack(">i", 1) + utf(text) for text in (key, value))
+
+
+def unsafe_row(*columns: int | str | tuple[Any, ...] | None) -> bytes:
+    """A row as Spark's ``UnsafeRow`` holds it: bits for nulls, 8 bytes for each column, then texts and nested rows (tuples)."""
+    words = (len(columns) + 63) // 64
+    nulls, fixed, rest = bytearray(words * 8), b"", b""
+    for at, column in enumerate(columns):
+        if column is None or isinstance(column, int):
+            nulls[at >> 3] |= (column is None) << (at & 7)
+            fixed += struct.pack("<q", column or 0)
+        else:
+            content = unsafe_row(*column) if isinstance(column, tuple) else column.encode()
+            fixed += struct.pack("<II", len(content), (words + len(columns)) * 8 + len(rest))
+            rest += content + bytes(-len(content) % 8)
+    return bytes(nulls) + fixed + rest
+
+
+def state_file(*changes: tuple[bytes, bytes | None], end: bytes = struct.pack(">i", -1)) -> bytes:
+    """A delta or snapshot: each key with its value, or None if it is removed, in a block that is not compressed."""
+    content = b"".join(
+        struct.pack(">i", len(key))
+        + key
+        + (struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value)
+        for key, value in changes
+    )
+    return b"".join(
+        b"LZ4Block" + struct.pack("<Biii", 0x15, len(block), len(block), 0) + block for block in (content + end, b"")
+    )

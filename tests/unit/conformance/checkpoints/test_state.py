@@ -16,18 +16,18 @@ KEY = schema(("id", "string", False))
 VALUE = schema(
     ("window", {"type": "struct", "fields": [{"name": "end", "type": "timestamp", "nullable": True}]}, False)
 )
-WINDOW = (StateField("window", "struct", False), StateField("window.end", "timestamp", True))
+WINDOW = (StateField("window", "struct", False, (0,)), StateField("window.end", "timestamp", True, (0, 0)))
 
 
 def test_format_1_has_no_pieces() -> None:
     (read,) = parse_state_schema(PATH, utf("v1") + utf(KEY) + utf(VALUE))
-    assert (read.format, read.key, read.value) == (1, (StateField("id", "string", False),), WINDOW)
+    assert (read.format, read.key, read.value) == (1, (StateField("id", "string", False, (0,)),), WINDOW)
 
 
 def test_format_2_has_schemas_in_pieces() -> None:
     pieces = struct.pack(">i", 2) + utf(KEY[:10]) + utf(KEY[10:])
     (read,) = parse_state_schema(PATH, utf("v2") + pieces + struct.pack(">i", 1) + utf(VALUE))
-    assert (read.format, read.key, read.value) == (2, (StateField("id", "string", False),), WINDOW)
+    assert (read.format, read.key, read.value) == (2, (StateField("id", "string", False, (0,)),), WINDOW)
 
 
 def test_format_3_has_a_schema_for_each_column_family() -> None:
