@@ -296,9 +296,11 @@ def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
         try:
             row = decode(line)
         except (ValueError, RecursionError):
-            raise NotRows(f"line {number}: not JSON") from None
+            raise NotRows(f"line {number}: not JSON; write each row as an object on a line of its own") from None
         if not isinstance(row, dict):
-            raise NotRows(f"line {number}: not an object from column to value")
+            raise NotRows(
+                f"line {number}: not an object from column to value; write each row as an object on a line of its own"
+            )
         yield number, row
 
 
