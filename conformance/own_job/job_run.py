@@ -213,6 +213,31 @@ class JobRun:
         return verdict
 
     @property
+    def sides(self) -> tuple[CellAnswer, CellAnswer]:
+        """What the earlier and the later version did with the whole case."""
+        return self.on(self.before), self.on(self.after)
+
+    @property
+    def verdicts(self) -> dict[int, CheckpointVerdict]:
+        """The verdict on each checkpoint that the later version resumed, by the step before which it did."""
+        return {cut: self.verdict(answer) for cut, answer in self.resumed(self.after).items()}
+
+    @property
+    def workarounds(self) -> dict[tuple[str, str], dict[int, CheckpointVerdict]]:
+        """The same of those that were handed over again, by the setting."""
+        verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
+        for answer in self.tried:
+            (setting,) = answer.task.workaround.items()
+            verdict = self.verdict(answer)
+            if verdict.outcome == "other rows":
+                # The workaround is not to blame for rows that the later version emits without a checkpoint, too.
+                without = self.verdict(answer, self.on(self.after))
+                verdict = replace(without, reason=AS_FROM_THE_START) if without.outcome == "resumed" else verdict
+            if verdict.reason != NO_ROWS_AFTER and (cut := answer.task.cut) is not None:
+                verdicts.setdefault(setting, {})[cut] = verdict
+        return verdicts
+
+    @property
     def without_handoff(self) -> tuple[int, ...]:
         """The steps before which the checkpoint could have been handed over, and was not."""
         tried = self.resumed(self.after)
@@ -224,6 +249,7 @@ class JobRun:
         return replace(self, case=case, answers=tuple(answer.as_far_as(case) for answer in within))
 
 
+AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
 NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
 
 
@@ -258,7 +284,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
             else cuts(run.case, each=True)
         )
         return run.whole(run.before, keep=keep), run.whole(run.after)
-    written, after = run.on(run.before), run.on(run.after)
+    written, after = run.sides
     seen, other = written.observation, after.observation
     if seen is None or seen.own_code_error is not None:
         return ()
@@ -266,7 +292,7 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         return ()
     kept = written.run.kept if written.run is not None else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
-    verdicts = {cut: run.verdict(answer) for cut, answer in resumed.items()}
+    verdicts = run.verdicts
 
     def cell(cut: int, target: Target, **setting: str) -> CellTask:
         return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
@@ -302,7 +328,7 @@ def can_be_stressed(run: JobRun) -> bool:
     """Whether both versions have an answer for the case, so that it makes sense to ask what they do under other conditions."""
     if len({answer.task.target for answer in run.wholes}) < 2:
         return False
-    before, after = run.on(run.before), run.on(run.after)
+    before, after = run.sides
     seen, other = before.observation, after.observation
     return (
         seen is not None

@@ -28,7 +28,7 @@ from conformance.judging.comparison import (
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import ANSI, NO_ROWS_AFTER, CellAnswer, JobRun
+from conformance.own_job.job_run import ANSI, AS_FROM_THE_START, NO_ROWS_AFTER, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -76,7 +76,6 @@ def _came_out(verdict: CheckpointVerdict) -> str:
     return f"{_TRIED['resumed']}, {verdict.moved}" if verdict.moved else _TRIED[verdict.outcome]
 
 
-AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
 _TRIED: Mapping[CheckpointOutcome, str] = {
     "resumed": "same rows",
     "other rows": "wrong rows",
@@ -191,10 +190,10 @@ class JobVerdict:
 
 def judge_job(run: JobRun) -> JobVerdict:
     """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
-    wholes = _whole(run.on(run.before), run.case), _whole(run.on(run.after), run.case)
-    in_no_order, run = run.in_no_order, run.compared
-    before, after = run.on(run.before), run.on(run.after)
-    compared = _whole(before, run.case), _whole(after, run.case)
+    wholes, in_no_order = _wholes(run), run.in_no_order
+    run = run.compared
+    compared = _wholes(run)
+    before, after = run.sides
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
     targets = {target.name: target for target in run.engines}
@@ -212,7 +211,7 @@ def judge_job(run: JobRun) -> JobVerdict:
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
     handoffs: tuple[Handoffs, ...] = ()
     if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
-        handoffs = _handoffs(run, after)
+        handoffs = _handoffs(run)
     return JobVerdict(
         case=run.case,
         started=run.started,
@@ -318,26 +317,17 @@ def _other_columns(a: TargetRecord, seen: Observation, b: TargetRecord, other: O
                 yield f"column {place}: {', '.join(shown)}"
 
 
-def _handoffs(run: JobRun, whole: CellAnswer) -> tuple[Handoffs, ...]:
-    """Judge every checkpoint that was resumed; ``whole``: the whole case on the later version."""
-    verdicts: dict[tuple[str, str], dict[int, CheckpointVerdict]] = {}
-    for answer in run.tried:
-        (setting,) = answer.task.workaround.items()
-        verdict = run.verdict(answer)
-        if verdict.outcome == "other rows":
-            # The workaround is not to blame for rows that the later version emits without a checkpoint, too.
-            without = run.verdict(answer, whole)
-            verdict = replace(without, reason=AS_FROM_THE_START) if without.outcome == "resumed" else verdict
-        if verdict.reason != NO_ROWS_AFTER and (cut := answer.task.cut) is not None:
-            verdicts.setdefault(setting, {})[cut] = verdict
+def _handoffs(run: JobRun) -> tuple[Handoffs, ...]:
+    """Put the checkpoints together that met the same, with what was tried for them."""
+    workarounds = run.workarounds
 
     def tried(steps: tuple[int, ...], verdict: CheckpointVerdict) -> Iterator[TriedWorkaround]:
-        for (key, value), by_cut in verdicts.items():
+        for (key, value), by_cut in workarounds.items():
             if of_steps := tuple(by_cut[cut] for cut in steps if cut in by_cut):
                 proves = right_rows_prove(key, verdict.differences)
                 yield TriedWorkaround(f"{key}={value}", of_steps, reads_other_bytes=not proves)
 
-    together = with_same_reason({cut: run.verdict(answer) for cut, answer in run.resumed(run.after).items()})
+    together = with_same_reason(run.verdicts)
     if len(together) > 1:
         together = {steps: verdict for steps, verdict in together.items() if verdict.reason != NO_ROWS_AFTER}
     groups = (Handoffs(steps, verdict, tuple(tried(steps, verdict))) for steps, verdict in together.items())
@@ -352,6 +342,11 @@ def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool,
     if different:
         return "differs"
     return "same" if complete else "fails"
+
+
+def _wholes(run: JobRun) -> tuple[WholeRun, WholeRun]:
+    before, after = run.sides
+    return _whole(before, run.case), _whole(after, run.case)
 
 
 def _whole(answer: CellAnswer, case: Case) -> WholeRun:
