@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias, cast
 
@@ -20,23 +20,16 @@ from conformance.checkpoints.state import JOIN, VERSION, StateOperator, StateSch
 from conformance.core.errors import WrongUsage
 from conformance.core.unpacking import unpacked
 
-Times: TypeAlias = Literal["event time", "window", "expires", "timeout"]
-"""What the times of a row are: those of its column with a watermark, the start and the end of its window, or when Spark forgets it."""
+Times: TypeAlias = Literal["none", "not known", "event time", "window", "expiry", "timeout"]
+"""What the time of a row is: none if no column has the watermark, not known without a schema."""
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct("<q")
 _PACKED: Final = (b"LZ4Block", b"\x28\xb5\x2f\xfd")
 """How a file begins that the codecs lz4 and zstd wrote."""
-_MOST: Final = 1 << 30
-"""Bytes of a row."""
 _ROWS_OF_A_JOIN: Final = "-keyWithIndexToValue"
 _CHECKSUMS: Final = "spark.sql.streaming.stateStore.rowChecksum.enabled"
-_BY_NAME: Final[Mapping[str, tuple[Times, int]]] = {
-    "expiresAtMicros": ("expires", 1),
-    "timeoutTimestamp": ("timeout", 1000),
-}
-"""Spark's own columns with a time: what it is, and how many microseconds its unit has."""
-_NONE: Final = -1
-"""The timeout of a group that has none."""
+_OF_SPARK: Final[dict[str, Times]] = {"expiresAtMicros": "expiry", "timeoutTimestamp": "timeout"}
+"""Spark's own columns with a time. A timeout is in milliseconds, -1 if there is none."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +39,13 @@ class TimesInState:
     name: str
     """``default``, ``left`` or ``right``."""
     rows: int
-    times: Times | None
-    """None if no column has an event time, or no schema says so."""
+    times: Times
     windows: int | None = None
     oldest_ms: int | None = None
     """None if no row has a time."""
     newest_ms: int | None = None
     untimed: int = 0
-    """Rows without a time, in a column that has times: null, or a group without a timeout."""
+    """Rows whose event time is null, or that have no timeout."""
     released: int | None = None
     """How many rows the watermark of the next micro-batch releases; None if their times alone do not say that."""
     overdue: int = 0
@@ -68,7 +60,6 @@ class OperatorRows:
     stores: tuple[TimesInState, ...]
     unread: str = ""
     """Why its rows are not known."""
-    has_schema: bool = True
 
     @property
     def rows(self) -> int | None:
@@ -78,78 +69,68 @@ class OperatorRows:
 def rows_in_state(files: Files, checkpoint: Checkpoint) -> Iterator[OperatorRows]:
     """Yield what waits in each operator; what cannot be read says so, and is never counted in part."""
     for operator in checkpoint.operators:
+        stores: list[TimesInState] = []
+        unread = _unread(checkpoint, operator)
         try:
-            yield _operator(files, checkpoint, operator)
+            stores += () if unread else _stores(files, checkpoint, operator)
         except (DamagedCheckpoint, NoSuchCheckpoint) as error:
-            yield OperatorRows(operator.number, operator.name, (), str(error))
+            unread = str(error)
         except (struct.error, IndexError):
-            why = f"state/{operator.number}: a row does not fit the schema"
-            yield OperatorRows(operator.number, operator.name, (), why)
+            unread = f"state/{operator.number}: a row does not fit the schema"
         except KeyError as error:
-            why = f"state/{operator.number}: a partition has no file of version {error} of the state"
-            yield OperatorRows(operator.number, operator.name, (), why)
+            unread = "state/{}: a partition has no file {}.{}".format(operator.number, *reversed(error.args[0]))
+        yield OperatorRows(operator.number, operator.name, () if unread else tuple(stores), unread)
 
 
-def _operator(files: Files, checkpoint: Checkpoint, operator: StateOperator) -> OperatorRows:
-    found = OperatorRows(operator.number, operator.name, ())
+def _unread(checkpoint: Checkpoint, operator: StateOperator) -> str:
     folder = PurePosixPath("state", str(operator.number))
-    lacking = next((each for each in checkpoint.missing if each.path.is_relative_to(folder)), None)
+    lacking = next((str(each) for each in checkpoint.missing if each.path.is_relative_to(folder)), "")
     providers = sorted({store.provider for store in operator.stores})
-    if lacking is not None:
-        return replace(found, unread=str(lacking))
-    if providers != ["HDFS"]:
-        return replace(found, unread=f"its state store is {', '.join(providers)}")
-    if checkpoint.settings.get(_CHECKSUMS) == "true":
-        return replace(found, unread=f"each row has a checksum ({_CHECKSUMS})")
-    stores = []
-    for store in operator.stores:
-        if operator.name == JOIN and not store.name.endswith(_ROWS_OF_A_JOIN):
-            continue
-        schema = store.schemas[0] if len(store.schemas) == 1 else None
-        watermarks = None if operator.name == JOIN else (checkpoint.watermark_ms, _ran_with(checkpoint))
-        rows = _rows(files, checkpoint, operator.number, store.name)
-        stores.append(_times(store.name.removesuffix(_ROWS_OF_A_JOIN), rows, schema, watermarks))
-    return replace(found, stores=tuple(stores), has_schema=all(store.schemas for store in operator.stores))
+    other = "" if providers == ["HDFS"] else f"its state store is {', '.join(providers)}"
+    checksums = checkpoint.settings.get(_CHECKSUMS) == "true"
+    return lacking or other or (f"each row has a checksum ({_CHECKSUMS})" if checksums else "")
 
 
-def _ran_with(checkpoint: Checkpoint) -> int:
-    """Return the watermark of the last micro-batch, if its entry is the newest of the offset log, else 0."""
+def _stores(files: Files, checkpoint: Checkpoint, operator: StateOperator) -> Iterator[TimesInState]:
     planned, committed = checkpoint.planned, checkpoint.committed
-    return planned.watermark_ms if planned and committed and planned.batch == committed.batch else 0
+    ran_with = planned.watermark_ms if planned and committed and planned.batch == committed.batch else 0
+    for store in operator.stores:
+        if operator.name != JOIN or store.name.endswith(_ROWS_OF_A_JOIN):
+            watermarks = None if operator.name == JOIN else (checkpoint.watermark_ms, ran_with)
+            rows = _rows(files, checkpoint, operator.number, store.name)
+            yield _times(store.name.removesuffix(_ROWS_OF_A_JOIN), rows, store.schemas, watermarks)
 
 
 def _times(
-    name: str, rows: Iterator[tuple[bytes, bytes]], schema: StateSchema | None, watermarks: tuple[int, int] | None
+    name: str,
+    rows: Iterator[tuple[bytes, bytes]],
+    schemas: tuple[StateSchema, ...],
+    watermarks: tuple[int, int] | None,
 ) -> TimesInState:
-    column = _Column.of(schema) if schema is not None else None
+    """Return the times of rows; ``watermarks``: of the next micro-batch and of the last, if they alone release rows."""
+    column = next(filter(None, map(_Column.of, schemas)), None)
     if column is None:
-        return TimesInState(name, sum(1 for _ in rows), None)
+        return TimesInState(name, sum(1 for _ in rows), "none" if schemas else "not known")
     # Spark compares microseconds with a watermark in milliseconds; 0 is none.
     next_us, last_us = (1000 * mark or -(1 << 63) for mark in watermarks or (0, 0))
     windows = set[tuple[int, int]]()
-    count = untimed = released = overdue = 0
+    timed = untimed = released = overdue = 0
     oldest, newest = 1 << 63, -(1 << 63)
     for row in rows:
-        count += 1
         if (of_row := column.read(row)) is None:
             untimed += 1
             continue
+        timed += 1
         oldest, newest = min(oldest, of_row[0]), max(newest, of_row[1])
         overdue += of_row[1] <= last_us
         released += last_us < of_row[1] <= next_us
         if column.times == "window":
             windows.add(of_row)
-    decided = watermarks is not None and column.times != "timeout"
+    oldest_ms, newest_ms = (oldest // 1000, -(-newest // 1000)) if timed else (None, None)
+    count = len(windows) if column.times == "window" else None
+    decided = released if watermarks is not None and column.times != "timeout" else None
     return TimesInState(
-        name,
-        count,
-        column.times,
-        len(windows) if column.times == "window" else None,
-        oldest // 1000 if count > untimed else None,
-        -(-newest // 1000) if count > untimed else None,
-        untimed,
-        released if decided else None,
-        overdue if decided else 0,
+        name, timed + untimed, column.times, count, oldest_ms, newest_ms, untimed, decided, overdue if watermarks else 0
     )
 
 
@@ -162,42 +143,31 @@ class _Column:
     width: int
     """How many columns the key, or the value, has."""
     at: int
-    within: tuple[int, int, int] | None = None
-    """Of a window: how many columns it has, and which are its start and its end."""
-    unit_us: int = 1
 
     @classmethod
     def of(cls, schema: StateSchema) -> _Column | None:
         for in_value, fields in ((False, schema.key), (True, schema.value)):
             top = [field for field in fields if len(field.at) == 1]
             for at, field in enumerate(top):
-                inner = {
-                    each.name.removeprefix(f"{field.name}."): each
-                    for each in fields
-                    if each.at[:1] == (at,) and len(each.at) == 2
-                }
-                if field.has_watermark and {"start", "end"} <= inner.keys():
-                    return cls("window", in_value, len(top), at, (len(inner), inner["start"].at[1], inner["end"].at[1]))
-                if field.has_watermark and not inner:
-                    return cls("event time", in_value, len(top), at)
-                if in_value and field.name in _BY_NAME:
-                    times, unit_us = _BY_NAME[field.name]
-                    return cls(times, in_value, len(top), at, unit_us=unit_us)
+                times: Times | None = _OF_SPARK.get(field.name) if in_value else None
+                if field.has_watermark:
+                    inner = [each.name.removeprefix(field.name) for each in fields if each.at[:-1] == (at,)]
+                    times = {"": "event time", ".start.end": "window"}.get("".join(inner))  # type: ignore[assignment]
+                if times is not None:
+                    return cls(times, in_value, len(top), at)
         return None
 
     def read(self, row: tuple[bytes, bytes]) -> tuple[int, int] | None:
         """Return the first and the last moment of a row, in microseconds; None if it has none."""
         content = row[self.in_value]
-        if self.within is None:
-            at = _long(content, self.width, self.at)
-            return None if at is None or (self.times == "timeout" and at == _NONE) else (at * self.unit_us,) * 2
-        place = _long(content, self.width, self.at)
-        if place is None:
+        value = _long(content, self.width, self.at)
+        if value is None or (self.times == "timeout" and value < 0):
             return None
+        if self.times != "window":
+            return (value * (1000 if self.times == "timeout" else 1),) * 2
         # A nested row: where it begins, and its length.
-        window = content[place >> 32 :][: place & 0xFFFFFFFF]
-        width, *ends = self.within
-        start, end = (_long(window, width, at) for at in ends)
+        window = content[value >> 32 :][: value & 0xFFFFFFFF]
+        start, end = _long(window, 2, 0), _long(window, 2, 1)
         return None if start is None or end is None else (start, end)
 
 
@@ -210,24 +180,20 @@ def _long(row: bytes, width: int, at: int) -> int | None:
 
 def _rows(files: Files, checkpoint: Checkpoint, operator: int, store: str) -> Iterator[tuple[bytes, bytes]]:
     """Yield the rows of a store, one partition after the other."""
-    kept: defaultdict[int, dict[str, dict[int, PurePosixPath]]] = defaultdict(lambda: {"snapshot": {}, "delta": {}})
+    kept: defaultdict[int, dict[tuple[str, int], PurePosixPath]] = defaultdict(dict)
     for path in files.sizes:
         if path.parts[:2] == ("state", str(operator)) and path.parts[2].isdecimal() and store_of(path) == store:
-            of_partition = kept[int(path.parts[2])]
-            if (
-                (version := VERSION.fullmatch(path.name))
-                and not version[2]
-                and int(version[1]) <= checkpoint.state_version
-            ):
-                of_partition[version[3]][int(version[1])] = path
+            of_partition, version = kept[int(path.parts[2])], VERSION.fullmatch(path.name)
+            if version and not version[2] and int(version[1]) <= checkpoint.state_version:
+                of_partition[version[3], int(version[1])] = path
     partitions = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
-    for partition, of_kind in sorted(kept.items()):
+    for partition, there in sorted(kept.items()):
         if partitions.isdecimal() and partition >= int(partitions):
             continue  # of before a repartition
-        base = max(of_kind["snapshot"], default=0)
-        changes = [of_kind["delta"][at] for at in range(base + 1, checkpoint.state_version + 1)]
+        base = max((at for kind, at in there if kind == "snapshot"), default=0)
         rows: dict[bytes, bytes] = {}
-        for path in ([of_kind["snapshot"][base]] if base else []) + changes:
+        for at in range(max(base, 1), checkpoint.state_version + 1):
+            path = there["snapshot" if at == base else "delta", at]
             _apply(rows, path, files.read(path))
         yield from rows.items()
 
@@ -238,27 +204,16 @@ def _apply(rows: dict[bytes, bytes], path: PurePosixPath, content: bytes) -> Non
         raise DamagedCheckpoint(path, "it is damaged, or of a codec other than lz4 and zstd, which is not read")
     try:
         with unpacked(io.BufferedReader(cast(io.RawIOBase, io.BytesIO(content))), path) as file:
-            while (length := _length(file.read)) >= 0:
-                key = _exactly(file.read, length)
-                if (length := _length(file.read)) < 0:
-                    rows.pop(key, None)
-                else:
-                    rows[key] = _exactly(file.read, length)
-    except (OSError, EOFError, ValueError) as error:
+            data, at = file.read(), 0
+        # A row that is cut off leaves no length after it.
+        while (length := _INT.unpack_from(data, at)[0]) >= 0:
+            begin = at + 4 + length
+            key, (size,), at = data[at + 4 : begin], _INT.unpack_from(data, begin), begin + 4
+            if size < 0:
+                rows.pop(key, None)
+            else:
+                rows[key], at = data[at : at + size], at + size
+    except (OSError, EOFError, ValueError, struct.error) as error:
         if isinstance(error, WrongUsage):
             raise
         raise DamagedCheckpoint(path, f"it is cut off or damaged ({error})") from error
-
-
-def _length(read: Callable[[int], bytes]) -> int:
-    length = int(_INT.unpack(_exactly(read, _INT.size))[0])
-    if not -1 <= length <= _MOST:
-        raise ValueError("it has a row of an impossible length")
-    return length
-
-
-def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
-    content = read(size)
-    if len(content) < size:
-        raise EOFError("a row is not whole")
-    return content

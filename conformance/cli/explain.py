@@ -338,7 +338,7 @@ def _explain_progress(
             print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
             raise typer.Exit(UNKNOWN)
         if checkpoint is not None:
-            queries = tuple(each.query for each in answer.queries) if paths else None
+            queries = [each.query for each in answer.queries] if paths else None
             answer = replace(answer, state=waiting_state(open_files(checkpoint), queries))
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
         lines_of = (lambda _: disorder) if delays else answer.lines

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Final
 
 from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.files import Files
 from conformance.checkpoints.state import JOIN
-from conformance.checkpoints.state_rows import OperatorRows, Times, TimesInState, rows_in_state
+from conformance.checkpoints.state_rows import OperatorRows, TimesInState, rows_in_state
 from conformance.core.data import Json
 from conformance.core.wording import counted
 from conformance.query_progress.over_time import OverTime
 from conformance.query_progress.query_page import QueryPage
-from conformance.query_progress.tracks import Query
+from conformance.query_progress.tracks import OperatorTrack, Query
 from conformance.query_progress.wire import instant
-
-_SPAN: Final[dict[Times, str]] = {
-    "event time": "event times",
-    "window": "windows",
-    "expires": "expiry",
-    "timeout": "timeouts",
-}
 
 
 @dataclass(frozen=True)
 class WaitingState:
     checkpoint: Checkpoint
     operators: tuple[OperatorRows, ...]
-    query: Query | None = None
-    """The query of the checkpoint, if its progress is given."""
-    progress_given: bool = False
+    progress: tuple[OperatorTrack, ...] | None = None
+    """The operators after the same micro-batch, by the progress of the query; None if it does not tell."""
+    not_compared: str = ""
+    """Why, if progress is given."""
 
     def lines(self) -> Iterator[str]:
         """Yield where the checkpoint stands, then what waits in each operator."""
@@ -41,11 +34,14 @@ class WaitingState:
         yield f"state in {self.checkpoint.where}: {after}"
         if not self.operators:
             yield "  no operator keeps state"
-        yield from (f"  {self._line(operator)}" for operator in self.operators)
-        if self.progress_given and self.query is None:
-            yield f"  its query, id {(self.checkpoint.query_id or 'not known')[:8]}, is not in this progress"
-        elif self._last_batch not in (None, version - 1):
-            yield f"  progress ends with micro-batch {self._last_batch}: its rows in state are not compared"
+        for operator in self.operators:
+            progress = self._in_progress(operator)
+            differs = f"; progress counts {progress:,}" if progress not in (None, operator.rows) else ""
+            title = " ".join(filter(None, (f"operator {operator.number}", operator.name)))
+            said = f"not read: {operator.unread}" if operator.unread else f"{_rows(operator)}{self._released(operator)}"
+            yield f"  {title}: {said}{differs}"
+        if self.not_compared:
+            yield f"  {self.not_compared}: the rows that progress counts are not compared"
 
     @property
     def page(self) -> QueryPage:
@@ -55,94 +51,69 @@ class WaitingState:
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
+        of, checkpoint = [(each, {"rows": each.rows}) for each in self.operators], self.checkpoint
         operators: list[Json] = [
-            {**asdict(operator), "rows": operator.rows, "rows_in_progress": self._in_progress(operator)}
-            for operator in self.operators
+            {**asdict(each), **rows, "rows_in_progress": self._in_progress(each)} for each, rows in of
         ]
-        checkpoint = self.checkpoint
-        about = {
-            "checkpoint": checkpoint.where,
-            "query_id": checkpoint.query_id,
-            "micro_batch": checkpoint.state_version - 1,
-        }
-        return {**about, "next_watermark": checkpoint.watermark_ms or None, "operators": operators}
-
-    @property
-    def _last_batch(self) -> int | None:
-        return next((run.last_batch for run in reversed(self.query.runs) if run.batches), None) if self.query else None
+        about = {"checkpoint": checkpoint.where, "query_id": checkpoint.query_id}
+        at = {"micro_batch": checkpoint.state_version - 1, "next_watermark": checkpoint.watermark_ms or None}
+        return {**about, **at, "operators": operators}
 
     def _in_progress(self, operator: OperatorRows) -> int | None:
-        """Return how many rows the progress of the same micro-batch counts; None if it is not given."""
-        if self.query is None or self._last_batch != self.checkpoint.state_version - 1:
-            return None
-        tracks = next(run.operators for run in reversed(self.query.runs) if run.batches)
-        same = len(tracks) == len(self.operators) and tracks[operator.number].name in (
-            None,
-            operator.name or tracks[operator.number].name,
-        )
-        return tracks[operator.number].rows if same else None
-
-    def _line(self, operator: OperatorRows) -> str:
-        title = f"operator {operator.number}" + (f" {operator.name}" if operator.name else "")
-        counted_there = self._in_progress(operator)
-        if operator.unread:
-            return f"{title}: not read: {operator.unread}"
-        differs = counted_there is not None and counted_there != operator.rows
-        progress = f"; progress counts {counted_there:,} after the same micro-batch" if differs else ""
-        if operator.rows and not operator.has_schema:
-            why = "the checkpoint has no schema of it, which 3.1 and newer write: event times are not known"
-            return f"{title}: {counted(operator.rows, 'row')}; {why}{progress}"
-        stores = operator.stores
-        many = f"{counted(operator.rows or 0, 'row')}: " if len(stores) > 1 else ""
-        rows = ", ".join((f"{store.name} " if many else "") + _rows(store) for store in stores)
-        return f"{title}: {many}{rows}{self._released(operator)}{progress}"
+        return self.progress[operator.number].rows if self.progress else None
 
     def _released(self, operator: OperatorRows) -> str:
+        """Return which rows a watermark releases, after a semicolon."""
         if not operator.rows:
             return ""
-        if all(store.times is None for store in operator.stores):
-            them = "it" if operator.rows == 1 else "them"
-            return f"; no column has an event time with a watermark: no watermark ever releases {them}"
-        (store, *others) = operator.stores
+        store, kinds = operator.stores[0], {store.times for store in operator.stores}
+        if kinds == {"not known"}:
+            return "; Spark before 3.1 writes no schema of the state: event times are not known"
+        if kinds == {"none"}:
+            return "; no column has an event time with a watermark: no watermark ever releases them"
         if operator.name == JOIN:
             return "; which of them a watermark releases says the condition of the join, which is not in the checkpoint"
-        if others or store.times == "timeout":
+        if store.released is None:
             return "; whether of event time or of the clock the checkpoint does not say"
-        parts = []
-        waiting = store.rows - store.untimed - store.overdue
-        if waiting:
+        parts, waiting = [], store.rows - store.untimed - store.overdue
+        if waiting and self.checkpoint.watermark_ms:
             # Above a join, the watermark of an operator is lower by the bounds of the join.
             most = "at most " if any(other.name == JOIN for other in self.operators) else ""
-            now = f"the next micro-batch releases {most}{store.released:,}" if self.checkpoint.watermark_ms else ""
-            every = "" if store.released == waiting else f"a watermark of {instant(store.newest_ms or 0)} releases all"
-            parts.append(", ".join(filter(None, (now, every))))
+            parts.append(f"the next micro-batch releases {most}{store.released:,}")
+        if store.released < waiting and store.newest_ms is not None:
+            parts.append(f"a watermark of {instant(store.newest_ms)} releases all")
         if store.overdue:
             why = "the output mode is complete, or the watermark of this operator is lower"
-            stay = (
-                "stays although the watermark has passed it"
-                if store.overdue == 1
-                else "stay although the watermark has passed them"
-            )
-            parts.append(f"{store.overdue:,} {stay}: {why}")
+            parts.append(f"stay although the watermark has passed them: {store.overdue:,} ({why})")
         if store.untimed:
-            parts.append(
-                f"{store.untimed:,} without an event time {'is' if store.untimed == 1 else 'are'} never released"
-            )
+            parts.append(f"without an event time, never released: {store.untimed:,}")
         return "".join(f"; {part}" for part in parts)
 
 
-def waiting_state(files: Files, queries: tuple[Query, ...] | None = None) -> WaitingState:
+def waiting_state(files: Files, queries: Iterable[Query] | None = None) -> WaitingState:
     """Read what waits in a checkpoint; ``queries``: of a progress that is given. Raises as `checkpoint.read` does."""
     checkpoint = read(files)
-    query = next((one for one in queries or () if one.id == checkpoint.query_id), None)
-    return WaitingState(checkpoint, tuple(rows_in_state(files, checkpoint)), query, queries is not None)
+    operators, version = tuple(rows_in_state(files, checkpoint)), checkpoint.state_version
+    if queries is None:
+        return WaitingState(checkpoint, operators)
+    runs = [run for query in queries if query.id == checkpoint.query_id for run in query.runs if run.batches]
+    if not runs:
+        why = f"this progress is not of its query, id {(checkpoint.query_id or 'not known')[:8]}"
+        return WaitingState(checkpoint, operators, None, why)
+    if runs[-1].last_batch != version - 1 or len(runs[-1].operators) != len(operators):
+        return WaitingState(checkpoint, operators, None, f"progress ends with micro-batch {runs[-1].last_batch}")
+    return WaitingState(checkpoint, operators, tuple(runs[-1].operators))
 
 
-def _rows(store: TimesInState) -> str:
+def _rows(operator: OperatorRows) -> str:
+    if len(operator.stores) == 1:
+        return _of_store(operator.stores[0])
+    return f"{counted(operator.rows or 0, 'row')}: {', '.join(f'{store.name} {_of_store(store)}' for store in operator.stores)}"
+
+
+def _of_store(store: TimesInState) -> str:
     rows = counted(store.rows, "row")
-    if store.times is None or store.oldest_ms is None or store.newest_ms is None:
+    if store.oldest_ms is None or store.newest_ms is None:
         return rows
     span = " – ".join(dict.fromkeys(map(instant, (store.oldest_ms, store.newest_ms))))
-    if store.windows is not None:
-        return f"{rows} in {counted(store.windows, 'window')}, {span}"
-    return f"{rows}, {_SPAN[store.times]} {span}"
+    return f"{rows} in {counted(store.windows, 'window')}, {span}" if store.windows else f"{rows}, {store.times} {span}"

@@ -33,7 +33,7 @@ def test_windows_and_what_releases_them(tmp_path: Path, capsys: Capture) -> None
     answer = said(capsys, aggregation(tmp_path, files, watermark_minutes=20))
     assert answer == (
         f"state in {tmp_path}: after micro-batch 0; the next has the watermark 1970-01-01T00:20 "
-        "operator 0: 6 rows in 3 windows, 1970-01-01T00:00 – 1970-01-01T00:30; the next micro-batch releases 4, "
+        "operator 0: 6 rows in 3 windows, 1970-01-01T00:00 – 1970-01-01T00:30; the next micro-batch releases 4; "
         "a watermark of 1970-01-01T00:30 releases all"
     )
 
@@ -42,8 +42,8 @@ def test_rows_that_the_watermark_has_passed_and_rows_without_event_time(tmp_path
     files = {"1.delta": state_file(*((key_of("ada", start), unsafe_row(1)) for start in (None, 0, 10)))}
     answer = said(capsys, aggregation(tmp_path, files, watermark_minutes=20, ran_with=10))
     assert answer.endswith(
-        "00:20; the next micro-batch releases 1; 1 stays although the watermark has passed it: the output mode is complete, "
-        "or the watermark of this operator is lower; 1 without an event time is never released"
+        "00:20; the next micro-batch releases 1; stay although the watermark has passed them: 1 (the output mode is complete, "
+        "or the watermark of this operator is lower); without an event time, never released: 1"
     )
 
 
@@ -52,7 +52,7 @@ def test_state_without_event_time_is_never_released(tmp_path: Path, capsys: Capt
     plain = schema_v2(columns(("who", "string", False)), columns(("count", "long", False)))
     answer = said(capsys, write(root, {"state/0/0/_metadata/schema": plain}))
     assert answer.endswith(
-        "operator 0: 1 row; no column has an event time with a watermark: no watermark ever releases it"
+        "operator 0: 1 row; no column has an event time with a watermark: no watermark ever releases them"
     )
 
 
@@ -68,7 +68,7 @@ def test_the_timeouts_of_state_functions_may_be_of_either_clock(tmp_path: Path, 
         capsys, write(root, {"state/0/0/_metadata/schema": schema_v2(columns(("who", "string", False)), value)})
     )
     assert answer.endswith(
-        "operator 0: 3 rows, timeouts 1970-01-01T00:01 – 1970-01-01T00:02; whether of event time or of the clock "
+        "operator 0: 3 rows, timeout 1970-01-01T00:01 – 1970-01-01T00:02; whether of event time or of the clock "
         "the checkpoint does not say"
     )
 
@@ -78,7 +78,7 @@ def test_the_timeouts_of_state_functions_may_be_of_either_clock(tmp_path: Path, 
     [
         (
             "outer_join-hdfs",
-            "symmetricHashJoin: 3 rows: left 2 rows, event times 2024-01-01T12:30 – 2024-01-01T12:31, right 1 row",
+            "symmetricHashJoin: 3 rows: left 2 rows, event time 2024-01-01T12:30 – 2024-01-01T12:31, right 1 row",
         ),
         (
             "within_watermark-hdfs",
@@ -113,7 +113,7 @@ def with_progress(tmp_path: Path, **more: Any) -> tuple[str, str]:
 
 def test_progress_that_counts_other_rows_is_named(tmp_path: Path, capsys: Capture) -> None:
     root = aggregation(tmp_path / "c", {"1.delta": GOOD}, watermark_minutes=5)
-    for rows, says in ((1, ""), (4, "; progress counts 4 after the same micro-batch")):
+    for rows, says in ((1, ""), (4, "; progress counts 4")):
         answer = said(capsys, root, *with_progress(tmp_path, state={"stateStoreSave": rows}))
         assert f" releases all{says} progress does not tell" in answer
         assert answer.startswith('query "orders"')
@@ -122,9 +122,9 @@ def test_progress_that_counts_other_rows_is_named(tmp_path: Path, capsys: Captur
 def test_progress_of_another_micro_batch_or_query_is_not_compared(tmp_path: Path, capsys: Capture) -> None:
     root = aggregation(tmp_path / "c", {"1.delta": GOOD, "2.delta": state_file()})
     answer = said(capsys, root, *with_progress(tmp_path, state={"stateStoreSave": 4}))
-    assert "progress ends with micro-batch 0: its rows in state are not compared" in answer
+    assert "progress ends with micro-batch 0: the rows that progress counts are not compared" in answer
     answer = said(capsys, root, *with_progress(tmp_path, state={"stateStoreSave": 4}, id="other"))
-    assert "its query, id 5a1d0000, is not in this progress" in answer
+    assert "this progress is not of its query, id 5a1d0000" in answer
 
 
 def test_programs_and_the_page_get_the_same(tmp_path: Path, capsys: Capture) -> None:
