@@ -61,7 +61,7 @@ class _Stream(io.RawIOBase):
     """A stream over chunks."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._rest = chunks, b""
+        self._chunks, self._rest = chunks, memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -71,7 +71,7 @@ class _Stream(io.RawIOBase):
             chunk = next(self._chunks, None)
             if chunk is None:
                 return 0
-            self._rest = chunk
+            self._rest = memoryview(chunk)  # its slices copy nothing
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size

@@ -1,0 +1,57 @@
+"""What waits in the state of checkpoints that an engine wrote, against Spark's own reader of the state, its progress and its event log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.checkpoints.files import open_files
+from conformance.query_progress.answer import explain_files
+from conformance.query_progress.waiting import waiting_state
+from harness.environments.provision import prepare
+from harness.targets.targets import Targets
+from tests.support.effort import FULL
+
+CODECS = {"4.3.0": ["", "zstd", "lz4", "rolled"], "3.5.9": ["zstd", "lz4"], "3.0.3": [""]}
+RUNS = [(version, codec) for version, codecs in CODECS.items() for codec in codecs]
+
+
+@pytest.mark.parametrize(("version", "codec"), RUNS if FULL else [("4.3.0", "zstd")])
+def test_the_state_is_what_spark_itself_reads_and_counts(version: str, codec: str, tmp_path: Path) -> None:
+    (target,) = Targets.load().select([version])
+    environment = prepare(target)
+    command = [environment.python, Path(__file__).with_name("waiting_here.py"), tmp_path / "run", codec]
+    done = subprocess.run(command, cwd=tmp_path, env=environment.environ(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    run = tmp_path / "run"
+    logged = explain_files([run / "events"], lambda path: path.open("rb"))
+    assert logged.skipped.count == 0
+    by_spark, wrong = json.loads((run / "seen.json").read_text()), {}
+    for progress in sorted(run.glob("*.jsonl")):
+        name, files = progress.stem, open_files(str(run / progress.stem))
+        answer = explain_files([progress], lambda path: path.open("rb"))
+        (query,) = (each.query for each in answer.queries)
+        waiting = waiting_state(files, [query])
+        counted = [track.rows for track in waiting.progress or ()]
+        rows = [operator.rows for operator in waiting.operators]
+        ends = [
+            (
+                operator.rows,
+                min((store.oldest_ms for store in operator.stores if store.oldest_ms is not None), default=None),
+                max((store.newest_ms for store in operator.stores if store.newest_ms is not None), default=None),
+            )
+            for operator in waiting.operators
+        ]
+        if name in by_spark and ends != [tuple(each) for each in by_spark[name]]:
+            wrong[name] = ends, by_spark[name]
+        if rows != counted:
+            wrong[f"{name} by progress"] = rows, counted
+        (of_log,) = (each for each in logged.queries if each.query.name == name)
+        if [cause.id for cause in of_log.causes] != [cause.id for cause in answer.queries[0].causes]:
+            wrong[f"{name} by event log"] = of_log.causes, answer.queries[0].causes
+        print(*waiting.lines(), sep="\n")
+    assert len(logged.queries) == len(list(run.glob("*.jsonl"))) >= 7
+    assert wrong == {}
