@@ -36,8 +36,9 @@ class WaitingState:
             yield "  no operator keeps state"
         for operator in self.operators:
             progress = self._in_progress(operator)
-            differs = f"; progress counts {progress:,}" if progress not in (None, operator.rows) else ""
-            title = " ".join(filter(None, (f"operator {operator.number}", operator.name)))
+            differs = f"; progress counts {progress.rows:,}" if progress and progress.rows != operator.rows else ""
+            name = operator.name or (progress.name if progress else None)
+            title = " ".join(filter(None, (f"operator {operator.number}", name)))
             said = f"not read: {operator.unread}" if operator.unread else f"{_rows(operator)}{self._released(operator)}"
             yield f"  {title}: {said}{differs}"
         if self.not_compared:
@@ -51,16 +52,17 @@ class WaitingState:
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        of, checkpoint = [(each, {"rows": each.rows}) for each in self.operators], self.checkpoint
-        operators: list[Json] = [
-            {**asdict(each), **rows, "rows_in_progress": self._in_progress(each)} for each, rows in of
-        ]
+        checkpoint, operators = self.checkpoint, list[Json]()
+        for operator in self.operators:
+            progress = self._in_progress(operator)
+            rows = {"rows": operator.rows, "rows_in_progress": progress.rows if progress else None}
+            operators.append({**asdict(operator), **rows})
         about = {"checkpoint": checkpoint.where, "query_id": checkpoint.query_id}
         at = {"micro_batch": checkpoint.state_version - 1, "next_watermark": checkpoint.watermark_ms or None}
         return {**about, **at, "operators": operators}
 
-    def _in_progress(self, operator: OperatorRows) -> int | None:
-        return self.progress[operator.number].rows if self.progress else None
+    def _in_progress(self, operator: OperatorRows) -> OperatorTrack | None:
+        return self.progress[operator.number] if self.progress else None
 
     def _released(self, operator: OperatorRows) -> str:
         """Return which rows a watermark releases, after a semicolon."""
@@ -79,7 +81,9 @@ class WaitingState:
         if waiting and self.checkpoint.watermark_ms:
             # Above a join, the watermark of an operator is lower by the bounds of the join.
             most = "at most " if any(other.name == JOIN for other in self.operators) else ""
-            parts.append(f"the next micro-batch releases {most}{store.released:,}")
+            aggregates = not (operator.name or "").startswith("dedupe")
+            complete = " (0 in complete mode)" if store.released and aggregates and not store.overdue else ""
+            parts.append(f"the next micro-batch releases {most}{store.released:,}{complete}")
         if store.released < waiting and store.newest_ms is not None:
             parts.append(f"a watermark of {instant(store.newest_ms)} releases all")
         if store.overdue:

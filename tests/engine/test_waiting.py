@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from operator import le
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,24 @@ def test_the_state_is_what_spark_itself_reads_and_counts(version: str, codec: st
         (of_log,) = (each for each in logged.queries if each.query.name == name)
         if [cause.id for cause in of_log.causes] != [cause.id for cause in answer.queries[0].causes]:
             wrong[f"{name} by event log"] = of_log.causes, answer.queries[0].causes
-        print(*waiting.lines(), sep="\n")
+        if name not in ("join", "complete") and version != "3.0.3":
+            for batch, with_rows, released, removed in released_and_removed(run / name, progress):
+                # A micro-batch may also remove rows that it brought itself.
+                if released != removed and not (with_rows and all(map(le, released, removed))):
+                    wrong[f"{name} before micro-batch {batch}"] = released, removed
     assert len(logged.queries) == len(list(run.glob("*.jsonl"))) >= 7
     assert wrong == {}
+
+
+def released_and_removed(checkpoint: Path, progress: Path) -> Iterator[tuple[int, bool, list[int], list[int]]]:
+    """For each micro-batch but the first: whether it has rows, how many rows of each operator it releases as the state before it says,
+    and how many it removed."""
+    ran = [each for each in map(json.loads, progress.read_text().splitlines()) if "addBatch" in each["durationMs"]]
+    for after in ran[:0:-1]:
+        batch = after["batchId"]
+        for path in (path for log in ("offsets", "commits") for path in (checkpoint / log).glob(f"*{batch}*")):
+            path.unlink()
+        operators = waiting_state(open_files(str(checkpoint))).operators
+        released = [sum(store.released or 0 for store in operator.stores) for operator in operators]
+        with_rows = any(source["numInputRows"] for source in after["sources"])
+        yield batch, with_rows, released, [operator["numRowsRemoved"] for operator in after["stateOperators"]]

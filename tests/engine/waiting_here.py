@@ -9,6 +9,7 @@ Leaves in FOLDER the checkpoint of each query, its progress as ``NAME.jsonl``, t
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -87,7 +88,9 @@ def main(folder: Path, codec: str = "") -> None:
     (folder / "in").mkdir()
     for number, rows in enumerate(ARRIVALS):
         lines = [json.dumps({"id": id_, "t": time}) + "\n" for id_, time in rows]
-        (folder / "in" / f"{number}.json").write_text("".join(lines))
+        file = folder / "in" / f"{number}.json"
+        file.write_text("".join(lines))
+        os.utime(str(file), (number, number))  # files are read in the order of their times
     builder = SparkSession.builder.master("local[1]")
     log = {"enabled": "true", "dir": (folder / "events").as_uri(), "rolling.enabled": str(codec == "rolled").lower()}
     compressed = (
@@ -105,7 +108,7 @@ def main(folder: Path, codec: str = "") -> None:
         writer = frame.writeStream.outputMode(mode).format("memory").queryName(name)
         started = writer.option("checkpointLocation", str(folder / name)).start()
         started.processAllAvailable()
-        progress = [each if isinstance(each, dict) else json.loads(each.json) for each in started.recentProgress]
+        progress = [json.loads(getattr(each, "json", None) or json.dumps(each)) for each in started.recentProgress]
         started.stop()
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in progress))
         if spark.version >= "4":

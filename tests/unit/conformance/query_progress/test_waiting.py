@@ -33,7 +33,7 @@ def test_windows_and_what_releases_them(tmp_path: Path, capsys: Capture) -> None
     answer = said(capsys, aggregation(tmp_path, files, watermark_minutes=20))
     assert answer == (
         f"state in {tmp_path}: after micro-batch 0; the next has the watermark 1970-01-01T00:20 "
-        "operator 0: 6 rows in 3 windows, 1970-01-01T00:00 – 1970-01-01T00:30; the next micro-batch releases 4; "
+        "operator 0: 6 rows in 3 windows, 1970-01-01T00:00 – 1970-01-01T00:30; the next micro-batch releases 4 (0 in complete mode); "
         "a watermark of 1970-01-01T00:30 releases all"
     )
 
