@@ -86,7 +86,8 @@ def _unread(checkpoint: Checkpoint, operator: StateOperator) -> str:
     folder = PurePosixPath("state", str(operator.number))
     lacking = next((str(each) for each in checkpoint.missing if each.path.is_relative_to(folder)), "")
     providers = sorted({store.provider for store in operator.stores})
-    other = "" if providers == ["HDFS"] else f"its state store is {', '.join(providers)}"
+    how = ', which Spark 4 reads: spark.read.format("statestore")' if providers == ["RocksDB"] else ""
+    other = "" if providers == ["HDFS"] else f"its state store is {', '.join(providers)}{how}"
     checksums = checkpoint.settings.get(_CHECKSUMS) == "true"
     return lacking or other or (f"each row has a checksum ({_CHECKSUMS})" if checksums else "")
 

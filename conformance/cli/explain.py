@@ -342,10 +342,8 @@ def _explain_progress(
             answer = replace(answer, state=waiting_state(open_files(checkpoint), queries))
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
         lines_of = (lambda _: disorder) if delays else answer.lines
-        notes = [*disorder, *answer.notes()]
-        _show(
-            lines_of, answer.record() if as_json else None, page, answer.pages, notes, verbose=verbose, as_json=as_json
-        )
+        notes, pages = [*disorder, *answer.notes()], [query.page for query in answer.queries]
+        _show(lines_of, answer.record() if as_json else None, page, pages, notes, verbose=verbose, as_json=as_json)
 
 
 def _begun(folder: Path | None) -> AbstractContextManager[OutputFile | None]:

@@ -94,17 +94,11 @@ class ProgressExplanation:
     def lines(self, detail: int = 2) -> Iterator[str]:
         for query in self.queries:
             yield from query.lines(detail)
-        if self.state is not None:
-            yield from self.state.lines()
         yield from self.notes()
 
-    @property
-    def pages(self) -> list[QueryPage]:
-        """Return the same for a page, beside the notes."""
-        return [*(query.page for query in self.queries), *([self.state.page] if self.state else [])]
-
     def notes(self) -> Iterator[str]:
-        """Yield what holds for all queries."""
+        """Yield what waits in the checkpoint, and what holds for all queries."""
+        yield from self.state.lines() if self.state else ()
         if self.skipped.count:
             first = "; ".join(self.skipped.first[:_FEW])
             yield f"skipped {self.skipped.count:,}: {first}" + ("; …" if self.skipped.count > _FEW else "")

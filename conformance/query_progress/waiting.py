@@ -11,8 +11,6 @@ from conformance.checkpoints.state import JOIN
 from conformance.checkpoints.state_rows import OperatorRows, TimesInState, rows_in_state
 from conformance.core.data import Json
 from conformance.core.wording import counted
-from conformance.query_progress.over_time import OverTime
-from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.tracks import OperatorTrack, Query
 from conformance.query_progress.wire import instant
 
@@ -35,7 +33,7 @@ class WaitingState:
         if not self.operators:
             yield "  no operator keeps state"
         for operator in self.operators:
-            progress = self._in_progress(operator)
+            progress = self.progress[operator.number] if self.progress else None
             differs = f"; progress counts {progress.rows:,}" if progress and progress.rows != operator.rows else ""
             name = operator.name or (progress.name if progress else None)
             title = " ".join(filter(None, (f"operator {operator.number}", name)))
@@ -44,25 +42,11 @@ class WaitingState:
         if self.not_compared:
             yield f"  {self.not_compared}: the rows that progress counts are not compared"
 
-    @property
-    def page(self) -> QueryPage:
-        """Return the same for a page."""
-        title, *notes = self.lines()
-        return QueryPage(title, (), "", tuple(line.strip() for line in notes), OverTime())
-
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        checkpoint, operators = self.checkpoint, list[Json]()
-        for operator in self.operators:
-            progress = self._in_progress(operator)
-            rows = {"rows": operator.rows, "rows_in_progress": progress.rows if progress else None}
-            operators.append({**asdict(operator), **rows})
-        about = {"checkpoint": checkpoint.where, "query_id": checkpoint.query_id}
-        at = {"micro_batch": checkpoint.state_version - 1, "next_watermark": checkpoint.watermark_ms or None}
-        return {**about, **at, "operators": operators}
-
-    def _in_progress(self, operator: OperatorRows) -> OperatorTrack | None:
-        return self.progress[operator.number] if self.progress else None
+        operators: list[Json] = [{**asdict(operator), "rows": operator.rows} for operator in self.operators]
+        at = {"micro_batch": self.checkpoint.state_version - 1, "next_watermark": self.checkpoint.watermark_ms or None}
+        return {"checkpoint": self.checkpoint.where, "query_id": self.checkpoint.query_id, **at, "operators": operators}
 
     def _released(self, operator: OperatorRows) -> str:
         """Return which rows a watermark releases, after a semicolon."""
