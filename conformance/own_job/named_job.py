@@ -132,14 +132,19 @@ class NamedJob:
         paths, conf = read_folder(self.text)
         folders = (*(where.runtime.own_code or OwnCode(())).folders, *(path.parent for path in paths))
         runtime = replace(where.runtime, own_code=OwnCode.at(folders), conf={**conf, **where.runtime.conf})
-        whole = JobQueries((), replace(where, runtime=runtime))
+        whole, problems = JobQueries((), replace(where, runtime=runtime)), list[str]()
         for path in paths:
             job = replace(self, text=str(path), kind=kind_of(str(path)), part=True)
             try:
                 found = of_file(job, whole.where)
             except NoFlow:
                 found = JobQueries((), whole.where, (f"{path}: no stream fills a table there, so it is not tried",))
+            except WrongUsage as problem:
+                problems.append(str(problem))
+                continue
             whole = JobQueries((*whole.queries, *found.queries), found.where, (*whole.notes, *found.notes))
+        if problems:
+            raise WrongUsage("\n".join(problems))
         read = {sample.stream for _, samples in whole.queries for sample in samples}
         if not whole.queries:
             raise WrongUsage(

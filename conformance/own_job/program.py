@@ -53,6 +53,14 @@ def is_program(text: str) -> bool:
     return _MODULE.fullmatch(text) is not None and not text.endswith(".sql")
 
 
+def _asks_a_platform(path: str) -> bool:
+    """Whether a program is a file that uses the utilities of a platform."""
+    try:
+        return re.search(rb"\b(dbutils|DBUtils|mssparkutils|notebookutils)\b", Path(path).read_bytes()) is not None
+    except OSError:
+        return False
+
+
 @dataclass(frozen=True)
 class NamedProgram:
     path: str
@@ -85,8 +93,8 @@ class NamedProgram:
     ) -> tuple[NamedProgram, OwnCode]:
         """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         in_cells = is_notebook(text)
-        if values and not in_cells:
-            raise WrongUsage(f"--set: {text} is no notebook, which alone has widgets and secrets: omit it")
+        if values and not in_cells and not _asks_a_platform(text):
+            raise WrongUsage(f"--set: {text} is no notebook and asks no dbutils for widgets or secrets: omit it")
         if not in_cells and not text.endswith(".py"):
             parts = text.split(".")
             files = [folder.joinpath(*parts) for folder in code.folders]
@@ -118,8 +126,7 @@ class NamedProgram:
         called: dict[str, Json] = {kind: self.path, **arguments, **({"sinks": True} if self.sinks else {})}
         if self.notebook is not None:
             called["cells"] = {name: [*cells] for name, cells in self.notebook.cells.items()}
-            called |= {"set": {**self.values}} if self.values else {}
-        return called
+        return called | ({"set": {**self.values}} if self.values else {})
 
 
 class SampleReader(Protocol):
@@ -171,7 +178,8 @@ class Survey:
             if program.notebook is not None:
                 how = "do values, --set NAME=VALUE, make it do so? display(…) starts none here"
             raise NoFlow(f"{program.path} ended and started no query, so there is nothing to try: {how}")
-        return seen
+        over = {at: said and (how_to_mend(said, target.version) or said) for at, said in seen.passed_over.items()}
+        return seen.model_copy(update={"passed_over": over})
 
     def ask(self, target: Target) -> ProgramSeen:
         """What the program does, also if it fails or starts no query; see `made`."""
@@ -320,9 +328,11 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
 
 
 def _passed_over(program: NamedProgram, seen: ProgramSeen) -> Iterator[Statement]:
-    if seen.passed_over:
-        where = "the rest of its cell is" if program.notebook is not None else "what follows is"
-        what = f"{', '.join(dict.fromkeys(seen.passed_over))} reads what a query has not written in a trial"
+    where = "the rest of its cell is" if program.notebook is not None else "what follows is"
+    whats = [f"{at}: {said}" for at, said in seen.passed_over.items() if said]
+    if unwritten := [at for at, said in seen.passed_over.items() if not said]:
+        whats.append(f"{', '.join(unwritten)} reads what a query has not written in a trial")
+    for what in whats:
         yield Statement("unsupported", "–", f"{what}: {where} not tried")
 
 

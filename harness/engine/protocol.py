@@ -12,7 +12,7 @@ A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -272,8 +272,9 @@ class ProgramSeen(DriverAnswer):
     sources: tuple[SourceSeen, ...]
     queries: tuple[QuerySeen, ...]
     """In the order in which the program starts them."""
-    passed_over: tuple[str, ...] = ()
-    """Lines that read what a query would have written, at which the program ended, or a cell of a notebook."""
+    passed_over: Mapping[str, str] = {}
+    """Lines that read what a query would have written, at which the program ended, or a cell of a notebook; each with what Spark said if
+    no package reads it, else with an empty text."""
     error: OwnCodeError | None = None
     """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 

@@ -5,15 +5,18 @@ Nothing of a platform is asked: values are those that the user gives, and files 
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 import os
 import re
 import shutil
+import sys
 import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from types import ModuleType
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from .modules import importable, made
 
@@ -232,6 +235,21 @@ def _nothing(*_: Any, **__: Any) -> None:
     """Shows nothing, restarts nothing."""
 
 
+def _modules(names: Dict[str, Any]) -> Iterator[ModuleType]:
+    """The modules that a platform has beside its packages; ``names``: of a notebook."""
+    dbutils = names["dbutils"]
+    yield made("pyspark.dbutils", {"DBUtils": lambda *_: dbutils})
+    if "databricks" not in sys.modules and importlib.util.find_spec("databricks") is None:
+        yield made("databricks", {"__path__": []})
+        yield made("databricks.sdk", {"__path__": [], "__getattr__": _Part("databricks.sdk").__getattr__})
+    yield made("databricks.sdk.runtime", names)
+    own = {name: part for name, part in vars(dbutils).items() if not name.startswith("_")}
+    yield made("notebookutils", dict(own, mssparkutils=dbutils, __getattr__=dbutils.__getattr__))
+    yield made("IPython", {"__path__": [], "get_ipython": _nothing})
+    yield made("IPython.display", dict.fromkeys(("display", "clear_output", "HTML", "Markdown"), _nothing))
+    yield made("findspark", dict.fromkeys(("init", "add_jars", "add_packages"), _nothing))
+
+
 class Platform:
     """``cells``: of each notebook, by its name, the first is run; ``values``: of widgets and secrets; ``folder``: of the author's files;
     ``passes_over``: whether the next cell runs although this one raised an exception."""
@@ -251,6 +269,10 @@ class Platform:
     def run(self) -> None:
         self._run(next(iter(self.cells)), self.values)
 
+    def importable(self) -> ContextManager[None]:
+        """Let a program import in the block what its platform gives a notebook."""
+        return importable(*_modules(self._names(_Widgets(self.values), self.values)))
+
     def child(self, path: str, values: Dict[str, str]) -> str:
         if path not in self.cells:
             what = "{} is not read: dbutils.notebook.run is followed where its path is a text in the call"
@@ -260,11 +282,9 @@ class Platform:
     def _run(self, name: str, values: Dict[str, str]) -> str:
         # Functions of a module of this name reach Python workers by value.
         widgets = _Widgets(values)
-        module = made("__main__", self._names(widgets, values))
+        given = self._names(widgets, values)
+        module = made("__main__", given)
         names = vars(module)
-        of_imports = made("pyspark.dbutils", {"DBUtils": lambda *_: names["dbutils"]})
-        shown = dict.fromkeys(("display", "clear_output", "HTML", "Markdown"), _nothing)
-        jupyter = made("IPython", {"__path__": [], "get_ipython": _nothing}), made("IPython.display", shown)
 
         def sql(text: str) -> None:
             given = {**widgets.getAll(), **values}
@@ -276,7 +296,7 @@ class Platform:
             names["_sqldf"] = self.session.sql(text, args=markers) if markers else self.session.sql(text)
 
         try:
-            with importable(module, of_imports, *jupyter):
+            with importable(module, *_modules(given)):
                 for cell in map(_Cell.read, self.cells[name]):
                     try:
                         cell.run(names, self.folder, sql)

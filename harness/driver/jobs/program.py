@@ -57,9 +57,11 @@ _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
 _UNWRITTEN = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|SCHEMA_NOT_FOUND|is not a Delta table"
-    r"|DELTA_\w*(NOT_FOUND|MISSING)|No FileSystem for scheme|FileSystem not found|Failed to find (the )?data source"
+    r"|DELTA_\w*(NOT_FOUND|MISSING)"
 )
-"""What Spark and Hadoop say of a table or a path that is not there."""
+"""What Spark says of a table or a path that is not there."""
+_UNREADABLE = re.compile(r"(No FileSystem for scheme|FileSystem not found|Failed to find (the )?data source).*")
+"""What Hadoop and Spark say if no package reads it."""
 _USE = re.compile(r"\s*(USE|SET\s+CATALOG)\b", re.IGNORECASE)
 LEFT_OUT = ("spark.sql.shuffle.partitions", "spark.sql.streaming.checkpointLocation", MANAGER)
 """Settings of the program that are left out: more partitions cost time, and no checkpoint of its own is used."""
@@ -183,8 +185,9 @@ class ProgramRun:
         self._waits = 0
         self._process = os.getpid()
         self.at_exit = ExitStack()
-        self.passed_over: List[str] = []
-        """Lines that read what the queries would have written: their cell of a notebook ends there, or the program."""
+        self.passed_over: Dict[str, str] = {}
+        """Lines that read what the queries would have written, where their cell of a notebook ends, or the program; each with what Spark
+        said, if no package reads it."""
 
     def waited(self, timeout: Any) -> Optional[bool]:
         self._waits += 1
@@ -614,11 +617,13 @@ def run(
 
     def passes_over(error: Exception) -> bool:
         """Whether it only says that no query has written yet what the program reads behind it."""
-        unwritten = bool(program_run.started) and _UNWRITTEN.search(str(error)) is not None
+        unreadable = _UNREADABLE.search(str(error))
+        if not program_run.started or not (unreadable or _UNWRITTEN.search(str(error))):
+            return False
         places = [(inside(each.filename, folders), each.lineno) for each in traceback.extract_tb(error.__traceback__)]
         own = ["{}:{}".format(*place) for place in places if place[0]]
-        program_run.passed_over += [own[-1] if own else program.path] if unwritten else []
-        return unwritten
+        program_run.passed_over[own[-1] if own else program.path] = unreadable[0] if unreadable else ""
+        return True
 
     with _one_at_a_time:
         _change_pyspark()
@@ -626,17 +631,19 @@ def run(
         as_process = _as_a_process(program, file, folders, inside)
         shims = glue.shim(program_run), flows.shim(program_run)
         with as_process, shims[0], shims[1] as pipeline, _shared_options.kept(), belonging_to(program=program_run):
+            platform = notebook.Platform(session, program.cells, program.values, os.getcwd(), passes_over)
             try:
-                if program.cells:
-                    with _methods_of_a_platform():
-                        notebook.Platform(session, program.cells, program.values, os.getcwd(), passes_over).run()
-                elif file is not None and flows.defines(_text(file)):
-                    runpy.run_path(file, {"spark": session}, os.path.splitext(os.path.basename(file))[0])
-                elif file is not None:
-                    runpy.run_path(file, run_name="__main__")
-                else:
-                    runpy.run_module(program.path, run_name="__main__", alter_sys=True)
-                pipeline.start()
+                with platform.importable():
+                    if program.cells:
+                        with _methods_of_a_platform():
+                            platform.run()
+                    elif file is not None and flows.defines(_text(file)):
+                        runpy.run_path(file, {"spark": session}, os.path.splitext(os.path.basename(file))[0])
+                    elif file is not None:
+                        runpy.run_path(file, run_name="__main__")
+                    else:
+                        runpy.run_module(program.path, run_name="__main__", alter_sys=True)
+                    pipeline.start()
             except SystemExit as ended:
                 if ended.code not in (None, 0):
                     raise

@@ -44,7 +44,7 @@ class Survey:
     def answer(self) -> Dict[str, Any]:
         """The fields of the host's ``ProgramSeen``."""
         self._session = self._backend.new_session()
-        error, started, passed_over = None, [], []
+        error, started, passed_over = None, [], {}
         try:
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)

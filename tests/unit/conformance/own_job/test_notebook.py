@@ -211,7 +211,10 @@ def test_the_case_that_is_kept_has_the_cells_and_the_values(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["job.py", "--set", "a=1"], "--set: job.py is no notebook, which alone has widgets and secrets: omit it"),
+        (
+            ["job.py", "--set", "a=1"],
+            "--set: job.py is no notebook and asks no dbutils for widgets or secrets: omit it",
+        ),
         (["jobs:build", "--set", "a=1"], "only a notebook has widgets and secrets: omit it"),
         (["job.ipynb", "--set", "=1"], "must be NAME=VALUE, such as target=gold.orders"),
     ],

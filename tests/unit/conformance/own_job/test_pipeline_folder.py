@@ -110,6 +110,12 @@ def test_samples_that_no_file_reads_or_that_a_file_lacks_are_named(folder: Path)
         queries(folder, "orders", "clicks", "order")
     with pytest.raises(WrongUsage, match="orders"):
         queries(folder, "clicks")
+    with pytest.raises(WrongUsage) as lacks:
+        queries(folder)
+    assert [line.strip() for line in str(lacks.value).splitlines() if "--sample" in line] == [
+        "--sample clicks=clicks.jsonl",
+        "--sample orders=orders.jsonl",
+    ]
 
 
 def test_a_pipeline_without_flows_has_nothing_to_try(folder: Path) -> None:

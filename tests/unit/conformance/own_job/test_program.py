@@ -178,6 +178,9 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
     (tmp_path / "other" / "job.py").write_text("")
     told_apart, of_both = NamedProgram.named("jobs/job.py", [], OwnCode.at([tmp_path / "other"]))
     assert (told_apart.path, of_both.folders) == ("job.py", (tmp_path / "jobs", tmp_path / "other"))
+    (tmp_path / "task.py").write_text("from databricks.sdk.runtime import dbutils")
+    task, _ = NamedProgram.named("task.py", [], code, values={"a/b": "c"})
+    assert task.called == {"program": "task.py", "set": {"a/b": "c"}}
     with pytest.raises(WrongUsage, match=r"there is no file jobs/gone\.py"):
         NamedProgram.named("jobs/gone.py", [], code)
     with pytest.raises(WrongUsage, match=r"'jobs\.gone' is not a function, .* nor a module in .*: is --code missing\?"):
@@ -198,6 +201,15 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
     assert asked == [{}, {"sales": "a INT"}]
     stuck, asked = surveyed(files(), seen(TABLE))
     assert (stuck, asked) == (seen(TABLE), [{}])
+
+
+def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
+    whole = seen(ORDERS, queries=(query("orders"),))
+    said = {"job.py:8": "Failed to find the data source: delta. Please", "job.py:9": "", "job.py:10": "No FileSystem x"}
+    answer, _ = surveyed(files(), whole.model_copy(update={"passed_over": said}))
+    mended = answer.passed_over.pop("job.py:8")
+    assert mended.startswith("no package of Delta Lake is loaded: add --package 3.5=io.delta:delta-spark_2.12:")
+    assert answer.passed_over == {"job.py:9": "", "job.py:10": "No FileSystem x"}
 
 
 @pytest.mark.parametrize(
@@ -249,14 +261,16 @@ def test_each_query_has_all_streams_and_rows_of_those_that_it_reads(files, tmp_p
 
 def test_what_follows_a_read_of_what_no_query_has_written_is_not_tried_and_no_sink_is_retried(files) -> None:
     whole = seen(ORDERS, queries=(query("orders", sink="foreachBatch"),))
-    whole = whole.model_copy(update={"passed_over": ("job.py:9", "job.py:9")})
+    whole = whole.model_copy(update={"passed_over": {"job.py:9": "", "job.py:7": "no package of kafka is loaded"}})
     ((first, _),) = queries(replace(JOB, sinks=True), whole, files("orders"))
     assert [each.text.partition(": ")[2] for each in first.statements] == [
         "the rows of the partitions it read are compared, not what it wrote, nor how often; no micro-batch comes again, as after an "
         "exception or a kill, so its retry is not tried",
+        "no package of kafka is loaded: what follows is not tried",
         "what follows is not tried",
     ]
-    assert first.statements[1].text.startswith("job.py:9 reads what a query has not written in a trial")
+    assert first.statements[1].text.startswith("job.py:7: ")
+    assert first.statements[2].text.startswith("job.py:9 reads what a query has not written in a trial")
 
 
 def test_of_the_changes_of_a_table_only_their_rows_are_tried(files) -> None:

@@ -47,10 +47,27 @@ def test_the_names_of_a_platform_are_there_and_cells_share_theirs(tmp_path):
         "dbutils.widgets.dropdown('day', 'mon', ['mon', 'tue'])\nseen += [x, getArgument('day'), dbutils.widgets.getAll()]",
         "import sys\nassert sys.modules['pyspark.dbutils'].DBUtils(spark) is dbutils\n"
         "from IPython.display import clear_output\nclear_output(wait=True)\nget_ipython()\n"
+        "import findspark, notebookutils\nfindspark.init()\nfrom notebookutils import mssparkutils, fs\n"
+        "assert notebookutils.fs is dbutils.fs is mssparkutils.fs is fs\n"
         "seen += [sc is spark.sparkContext, dbutils.library.restartPython(), dbutils.jobs.taskValues.get('t', 'k', default=4)]",
     )
     assert seen == ["__main__", 1, None, None, 1, "mon", {"day": "mon"}, True, None, 4]
     assert sys.modules["__main__"] is before
+
+
+def test_a_program_imports_what_a_notebook_has(tmp_path):
+    session = Session()
+    before = {name for name in sys.modules if name.partition(".")[0] == "databricks"}
+    with Platform(session, {}, {"kafka/key": "s"}, str(tmp_path)).importable():
+        from databricks.sdk.runtime import dbutils, spark
+
+        assert spark is session
+        assert dbutils.secrets.get("kafka", "key") == "s"
+        with pytest.raises(NotGiven, match=r"databricks\.sdk\.WorkspaceClient is of the platform"):
+            from databricks.sdk import WorkspaceClient  # noqa: F401
+        with pytest.raises(NotGiven, match=r"dbutils\.lakehouse is of the platform"):
+            from notebookutils import lakehouse  # noqa: F401
+    assert {name for name in sys.modules if name.partition(".")[0] == "databricks"} == before
 
 
 def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):

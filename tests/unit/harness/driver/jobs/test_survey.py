@@ -97,7 +97,7 @@ def test_without_columns_it_stops_and_even_a_program_that_catches_all_exceptions
         raise AssertionError("it went on")
         """
     )
-    assert answer == {"sources": [{**SALES, "at": "acme_job.py:5"}], "queries": [], "error": None, "passedOver": []}
+    assert answer == {"sources": [{**SALES, "at": "acme_job.py:5"}], "queries": [], "error": None, "passedOver": {}}
 
 
 def test_columns_of_a_sample_let_it_go_on(surveyed):
@@ -134,7 +134,7 @@ def test_rows_are_recorded_where_a_main_method_would_see_its_relative_path(surve
     def main(named, arguments, of, read):
         assert (named, arguments, of) == ("acme.Main", ("x",), session)
         read(ProgramSource("orders", "json", "a INT", path="in", at="Main.java:9"))
-        return SimpleNamespace(started=[], passed_over=[])
+        return SimpleNamespace(started=[], passed_over={})
 
     def load(path):
         loaded.append(path)
