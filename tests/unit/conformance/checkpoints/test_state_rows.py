@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.checkpoints import state_rows
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import DamagedCheckpoint, Folder
 from conformance.checkpoints.state_rows import OperatorRows, TimesInState, rows_in_state
@@ -172,3 +173,9 @@ def test_an_unknown_format_of_the_schema_is_named(tmp_path: Path) -> None:
     root = write(aggregation(tmp_path, {"1.delta": GOOD}), {"state/0/0/_metadata/schema": utf("v9")})
     with pytest.raises(DamagedCheckpoint, match="the format of this state schema is 'v9'; known are v1 to v3"):
         found(root)
+
+
+def test_a_file_that_unpacks_to_too_much_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_rows, "_MOST", 64)
+    (operator,) = found(aggregation(tmp_path, {"1.delta": GOOD}))
+    assert "it is cut off or damaged (it unpacks to more than 0 MiB)" in operator.unread
