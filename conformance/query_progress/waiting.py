@@ -64,7 +64,7 @@ class WaitingState:
         parts, waiting = [], store.rows - store.untimed - store.overdue
         if waiting and self.checkpoint.watermark_ms:
             # Above a join, the watermark of an operator is lower by the bounds of the join.
-            most = "at most " if any(other.name == JOIN for other in self.operators) else ""
+            most = "at most " if store.overdue or any(other.name == JOIN for other in self.operators) else ""
             aggregates = not (operator.name or "").startswith("dedupe")
             complete = " (0 in complete mode)" if store.released and aggregates and not store.overdue else ""
             parts.append(f"the next micro-batch releases {most}{store.released:,}{complete}")

@@ -42,7 +42,7 @@ def test_rows_that_the_watermark_has_passed_and_rows_without_event_time(tmp_path
     files = {"1.delta": state_file(*((key_of("ada", start), unsafe_row(1)) for start in (None, 0, 10)))}
     answer = said(capsys, aggregation(tmp_path, files, watermark_minutes=20, ran_with=10))
     assert answer.endswith(
-        "00:20; the next micro-batch releases 1; stay although the watermark has passed them: 1 (the output mode is complete, "
+        "00:20; the next micro-batch releases at most 1; stay although the watermark has passed them: 1 (the output mode is complete, "
         "or the watermark of this operator is lower); without an event time, never released: 1"
     )
 
