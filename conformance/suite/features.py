@@ -145,7 +145,7 @@ def _features(readings: Sequence[QueryReading], case: Case, conf: Mapping[str, s
             kinds = {window.kind for window in aggregation.windows}
             features.add("window aggregation" if kinds - {"session"} else "aggregation")
             features.update(["session windows"] if "session" in kinds else [])
-        features.update(_JOINS[join.kind] for join in reading.joins)
+        features.update(_JOINS[join.kind] for join in reading.joins if join.stateful)
         for feature, uses in (
             ("deduplication", reading.deduplications),
             ("arbitrary state", reading.state_functions),

@@ -90,6 +90,10 @@ class TestJob:
         # As a case with sessions has: otherwise no such case could concern the job.
         assert self.job({}, plan=sessions) == {"append mode", "aggregation", "session windows"}
 
+    def test_a_join_with_a_table_keeps_no_state_so_that_changes_of_joins_do_not_concern_it(self) -> None:
+        plan = f"{self.PLAN}+- BroadcastHashJoin [a#1], [b#2], LeftOuter, BuildRight, false\n"
+        assert self.job({}, plan=plan) == {"append mode", "window aggregation"}
+
     def test_the_state_store_is_that_of_the_settings(self) -> None:
         setting = "spark.sql.streaming.stateStore.providerClass"
         assert "RocksDB" in self.job({setting: self.ROCKSDB})
