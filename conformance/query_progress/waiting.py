@@ -32,8 +32,7 @@ class WaitingState:
         yield f"state in {self.checkpoint.where}: {after}"
         if not self.operators:
             yield "  no operator keeps state"
-        for operator in self.operators:
-            progress = self.progress[operator.number] if self.progress else None
+        for operator, progress in zip(self.operators, self.progress or (None,) * len(self.operators), strict=True):
             differs = f"; progress counts {progress.rows:,}" if progress and progress.rows != operator.rows else ""
             name = operator.name or (progress.name if progress else None)
             title = " ".join(filter(None, (f"operator {operator.number}", name)))
@@ -54,7 +53,7 @@ class WaitingState:
             return ""
         store, kinds = operator.stores[0], {store.times for store in operator.stores}
         if kinds == {"not known"}:
-            return "; Spark before 3.1 writes no schema of the state: event times are not known"
+            return "; no schema of the state is there, which Spark writes from 3.1 on: event times are not known"
         if kinds == {"none"}:
             return "; no column has an event time with a watermark: no watermark ever releases them"
         if operator.name == JOIN:
