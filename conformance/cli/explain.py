@@ -180,6 +180,8 @@ def explain(
         if any(other is not None for other in (case, spark, from_, to, results, policy)):
             hint = "--progress" if progress else "--checkpoint"
             raise typer.BadParameter("use it alone, or with --json or --output", param_hint=hint)
+        if delays and checkpoint is not None:
+            raise typer.BadParameter("use it without --delays", param_hint="--checkpoint")
         _explain_progress(progress or [], checkpoint, delays=delays, output=output, verbose=verbose, as_json=as_json)
         return
     if case is None:

@@ -18,6 +18,7 @@ import pytest
 from conformance.checkpoints.awaiting import awaiting
 from conformance.checkpoints.checkpoint import Checkpoint, lines_of_writer, read
 from conformance.checkpoints.files import open_files
+from conformance.checkpoints.state_rows import rows_in_state
 from conformance.cli.progress import NoAnswers
 from conformance.core.data import Json
 from conformance.core.spark_types import parse_schema
@@ -141,6 +142,18 @@ def test_inspect_says_what_the_checkpoint_is(name: str, goldens: Path) -> None:
     assert len({store for operator in checkpoint.operators for store in operator.stores}) == (
         0 if golden.operator is None else 4 if "join" in golden.operator.lower() else 1
     )
+
+
+@pytest.mark.parametrize("name", [name for name, golden in GOLDENS.items() if golden.operator is not None])
+def test_the_rows_in_hdfs_backed_state_are_counted(name: str, goldens: Path) -> None:
+    files = open_files(str(goldens / name))
+    (operator,) = rows_in_state(files, read(files))
+    if "/rocksdb" in name or "tws" in name:
+        assert operator.unread.startswith("its state store is RocksDB")
+    else:
+        assert (operator.unread, bool(operator.rows)) == ("", True)
+        has_schema = name.split("-")[2] >= "3.1"
+        assert ({store.times for store in operator.stores} != {"not known"}) is has_schema
 
 
 def formats(root: Path, store: str) -> set[int]:
