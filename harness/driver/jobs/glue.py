@@ -110,6 +110,20 @@ class _DynamicFrame(_Partial):
         return self._frame
 
 
+_RESERVED = ("TempDir", "RedshiftTempDir", "JOB_ID", "JOB_RUN_ID", "SECURITY_CONFIGURATION")
+"""Arguments that a script has without asking for them."""
+
+
+def _lacking_arguments(names: Sequence[str]) -> NotInATrial:
+    asked = " ".join("--{} VALUE".format(name) for name in names)
+    return NotInATrial("getResolvedOptions lacks arguments of the job: end the command with -- {}".format(asked))
+
+
+class _Arguments(Dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        raise _lacking_arguments([name])
+
+
 def resolved_options(argv: Sequence[str], options: Sequence[str]) -> Dict[str, str]:
     """``getResolvedOptions``: ``--name value`` or ``--name=value`` of the arguments of the script."""
     given: Dict[str, str] = {}
@@ -118,11 +132,10 @@ def resolved_options(argv: Sequence[str], options: Sequence[str]) -> Dict[str, s
         name, sign, value = left.pop(0).partition("=")
         if name.startswith("--"):
             given[name[2:]] = value if sign else left.pop(0) if left and not left[0].startswith("--") else ""
-    missing = [name for name in options if name not in given]
+    missing = [name for name in options if name not in given and name not in _RESERVED]
     if missing:
-        asked = " ".join("--{} VALUE".format(name) for name in missing)
-        raise NotInATrial("getResolvedOptions lacks arguments of the job: end the command with -- {}".format(asked))
-    return {name: given[name] for name in options}
+        raise _lacking_arguments(missing)
+    return _Arguments({name.replace("-", "_"): given[name] for name in (*options, *_RESERVED) if name in given})
 
 
 @contextmanager
@@ -137,8 +150,13 @@ def shim(run: Any) -> Iterator[None]:
         "awsglue.context": {"GlueContext": lambda *_, **__: _Context(run)},
         "awsglue.job": {"Job": _Job},
         "awsglue.utils": {"getResolvedOptions": resolved_options},
-        "awsglue.dynamicframe": {"DynamicFrame": _DynamicFrame},
+        "awsglue.dynamicframe": {
+            "DynamicFrame": _DynamicFrame,
+            "DynamicFrameCollection": _Partial("DynamicFrameCollection"),
+        },
         "awsglue.transforms": {**transforms, "__all__": list(transforms)},
+        "awsgluedq": {"__path__": []},
+        "awsgluedq.transforms": {"EvaluateDataQuality": _Partial("EvaluateDataQuality")},
     }
     with importable(*(made(name, names) for name, names in contents.items())):
         yield

@@ -308,6 +308,8 @@ def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
 
     def batch(frame, number): ...
 
+    assert sorted(args) == ["JOB_NAME", "TempDir", "into"] and args["TempDir"] == "s3://t"
+    assert getResolvedOptions(["x", "--a-b", "c"], ["a-b"]) == {"a_b": "c"}
     context.forEachBatch(frame=trips, batch_function=batch, options={"windowSize": "1 minute", "checkpointLocation": args["into"]})
     job.commit()
     """
@@ -315,14 +317,14 @@ def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
         tmp_path,
         session,
         GLUE + textwrap.dedent(text),
-        arguments=["--JOB_NAME", "daily", "--into=s3://x", "--job-bookmark-option"],
+        arguments=["--JOB_NAME", "daily", "--into=s3://x", "--TempDir", "s3://t", "--job-bookmark-option"],
     )
     assert [(each.name, each.format, each.schema) for each in run.sources] == [
         ("trips", "glue-kinesis", "a INT"),
         ("sales", "table", None),
     ]
     assert [(each.frame.of, each.sink, each.at) for each in run.started] == [
-        ("trips", "foreachBatch", "acme_job.py:28")
+        ("trips", "foreachBatch", "acme_job.py:30")
     ]
     assert "awsglue" not in sys.modules
 
@@ -338,6 +340,11 @@ def test_a_script_of_glue_reads_streams_and_starts_its_query(tmp_path, session):
         ),
         ("context.forEachBatch(None, print, {'windowSize': '1 minute'})", "Missing checkpointLocation argument"),
         ("getResolvedOptions(sys.argv, ['JOB_NAME', 'day'])", "end the command with -- --day VALUE"),
+        ("args['TempDir']", "getResolvedOptions lacks arguments of the job: end the command with -- --TempDir VALUE"),
+        (
+            "from awsgluedq.transforms import EvaluateDataQuality as q; q().process_rows()",
+            "awsglue's EvaluateDataQuality is not",
+        ),
     ],
 )
 def test_what_a_trial_has_not_of_glue_is_named(tmp_path, session, text, said):
