@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ _REMEDY = {
     "configure": "give the settings of Spark with --conf KEY=VALUE",
 }
 _RUN = re.compile(r"""(["'])(?P<quoted>[^"'\n]+)\1|(?P<path>\S+)""")
+_GIVEN = re.compile(r"""\$(\w+)\s*=\s*["']?((?<=")[^"\n]*|(?<=')[^'\n]*|[^\s"']+)["']?""")
+"""What Databricks passes on to the widgets of a notebook, ``$day="mon"``."""
 _MOST_BYTES = 100_000_000
 
 
@@ -139,6 +142,9 @@ class _Reader:
         if named is None:
             raise WrongUsage(f"{at}: %run names no notebook: write its path behind it")
         path, more = named["quoted"] or named["path"], rest.strip()[named.end() :].strip()
+        given, more = dict(_GIVEN.findall(more)), _GIVEN.sub("", more).strip()
+        if given:
+            yield f"# {at}, Python\ndbutils.widgets.give({given!r})"
         if more and not more.startswith("#"):
             raise WrongUsage(
                 f"{at}: what follows %run {path} is not passed on: give it with --set NAME=VALUE, and omit it here"
@@ -154,6 +160,10 @@ class _Reader:
                 if timed := _TIME.match(written):
                     kept[at] = timed[1] + timed[2]
                 elif magic := _IN_PYTHON.match(written):
+                    if (magic["magic"] or "").lstrip("%") == "run":
+                        raise WrongUsage(
+                            f"{place}, line {line + at}: %run beside other code: put it into a cell of its own"
+                        )
                     self._skipped(f"{place}, line {line + at}", (magic["magic"] or "?").lstrip("%"))
                     kept[at] = f"{magic['indent'] or ''}pass"
             text = "\n".join(kept)
@@ -245,7 +255,11 @@ def _of_jupyter(text: str, name: str) -> Iterator[_Cell]:
         usual = of_platform or given.get("language_info", {}).get("name") or given.get("kernelspec", {}).get("language")
     except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise WrongUsage(f"{name} is no notebook of Jupyter: {why}") from None
+        try:
+            json.loads(text)
+        except ValueError as not_json:
+            why = f"it is no JSON, {not_json}"
+        raise WrongUsage(f"{name} is no notebook of Jupyter: {why}: save or export it again as .ipynb") from None
     for number, (kind, source, metadata) in enumerate(cells, 1):
         if kind == "code":
             own = metadata.get("microsoft", {}).get("language") if isinstance(metadata.get("microsoft"), dict) else None

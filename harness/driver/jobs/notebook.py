@@ -106,6 +106,10 @@ class _Widgets(_Values):
 
     getArgument = get  # noqa: N815
 
+    def give(self, values: Dict[str, str]) -> None:
+        """Take what ``%run`` passes on; what the user gives stays."""
+        self._given = {**values, **self._given}
+
     def getAll(self) -> Dict[str, str]:  # noqa: N802
         return {name: self.get(name) for name in self._defined}
 

@@ -106,6 +106,15 @@ def test_notebooks_that_others_run_are_read_and_comments_run_none(tmp_path: Path
     assert notebook.cells["job.py"][1] == "# with space.py, cell 1, line 1, Python\ny = 1"
 
 
+def test_what_run_passes_on_goes_to_widgets(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(FIRST + "x = 1")
+    notebook = read(tmp_path, FIRST + "x = 0" + NEXT + '# MAGIC %run ./other $a="x y" $b=2  # as a test')
+    assert notebook.cells["job.py"][1:] == (
+        "# job.py, cell 2, line 5, Python\ndbutils.widgets.give({'a': 'x y', 'b': '2'})",
+        "# other.py, cell 1, line 2, Python\nx = 1",
+    )
+
+
 def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> None:
     text = jupyter(
         "%time a = 1\nb = 2", "c = 3\nif c:\n  %time d = 4", "%python e = 5", "%%time\nf = 6", "%timeit -n 2 g()"
@@ -123,7 +132,11 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("job.ipynb", "{no", "job.ipynb is no notebook of Jupyter: Notebook does not appear to be JSON"),
+        (
+            "job.ipynb",
+            '{"a":\nno}',
+            "job.ipynb is no notebook of Jupyter: it is no JSON, Expecting value: line 2 column 1 (char 6): save or export it again",
+        ),
         ("job.ipynb", "[]", "job.ipynb is no notebook of Jupyter"),
         ("job.ipynb", '{"nbformat": 4, "metadata": [], "cells": [1]}', "job.ipynb is no notebook of Jupyter"),
         (
@@ -143,10 +156,15 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
         ),
         (
             "job.py",
-            FIRST + '# MAGIC %run ./other $a="1"',
+            FIRST + "# MAGIC %run ./other {'a': 1}",
             "job.py, cell 1, line 2: what follows %run ./other is not passed on",
         ),
         ("job.py", FIRST + "# MAGIC %run", "job.py, cell 1, line 2: %run names no notebook"),
+        (
+            "job.ipynb",
+            jupyter("x = 1\n%run other.py"),
+            "job.ipynb, cell 1, line 2: %run beside other code: put it into a cell of its own",
+        ),
         ("job.py", FIRST + "# MAGIC %run ./job", "job.py: it runs itself by %run, so it never ends"),
         ("job.py", FIRST + "dbutils.notebook.run('absent', 1)", "notebook.run of absent: there is no such notebook"),
         (

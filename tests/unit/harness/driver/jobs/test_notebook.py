@@ -72,7 +72,8 @@ def test_a_program_imports_what_a_notebook_has(tmp_path):
 
 def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):
     secrets = "dbutils.secrets.get('kafka', 'key'), mssparkutils.credentials.getSecretWithLS('v', 'k')"
-    text = f"spark.seen += [dbutils.widgets.get('target'), {secrets}]"
+    given = "dbutils.widgets.give({'target': 'x', 'mode': 'reset'})\ndbutils.widgets.text('mode', 'no')\n"
+    text = f"{given}spark.seen += [dbutils.widgets.get('target'), {secrets}, dbutils.widgets.get('mode')]"
     seen, session = run(
         tmp_path,
         text,
@@ -80,7 +81,7 @@ def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):
         ("SQL", "SELECT :day, a::date"),
         values={"target": "gold", "kafka/key": "s", "v/k": "t", "day": "mon"},
     )
-    assert seen == ["gold", "s", "t"]
+    assert seen == ["gold", "s", "t", "reset"]
     assert session.asked == ["SELECT * FROM gold", ("SELECT :day, a::date", {"day": "mon"})]
 
 
