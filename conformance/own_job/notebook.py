@@ -160,11 +160,10 @@ class _Reader:
                 if timed := _TIME.match(written):
                     kept[at] = timed[1] + timed[2]
                 elif magic := _IN_PYTHON.match(written):
-                    if (magic["magic"] or "").lstrip("%") == "run":
-                        raise WrongUsage(
-                            f"{place}, line {line + at}: %run beside other code: put it into a cell of its own"
-                        )
-                    self._skipped(f"{place}, line {line + at}", (magic["magic"] or "?").lstrip("%"))
+                    of_line, called = f"{place}, line {line + at}", (magic["magic"] or "?").lstrip("%")
+                    if called == "run":
+                        raise WrongUsage(f"{of_line}: %run stands beside other code: put it into a cell of its own")
+                    self._skipped(of_line, called)
                     kept[at] = f"{magic['indent'] or ''}pass"
             text = "\n".join(kept)
         return text if text.strip() else ""
@@ -248,6 +247,7 @@ def _of_jupyter(text: str, name: str) -> Iterator[_Cell]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of cells without an id, which older versions write
+            json.loads(text)  # whose errors name the line
             notebook: Any = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
         cells = [(cell.cell_type, str(cell.source), cell.get("metadata", {})) for cell in notebook.cells]
         given = notebook.metadata
@@ -255,10 +255,6 @@ def _of_jupyter(text: str, name: str) -> Iterator[_Cell]:
         usual = of_platform or given.get("language_info", {}).get("name") or given.get("kernelspec", {}).get("language")
     except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        try:
-            json.loads(text)
-        except ValueError as not_json:
-            why = f"it is no JSON, {not_json}"
         raise WrongUsage(f"{name} is no notebook of Jupyter: {why}: save or export it again as .ipynb") from None
     for number, (kind, source, metadata) in enumerate(cells, 1):
         if kind == "code":

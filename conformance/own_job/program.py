@@ -42,6 +42,7 @@ _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestamp
 """The columns of a record of Kafka that a sample need not have, with their types."""
 _REFUSED = re.compile(r"""(?:NotGiven|NotInATrial)\((["'])(.*)\1\)""", re.DOTALL)
 """What the driver refuses in the name of a platform, as Python shows its exception."""
+_ASKS_A_PLATFORM = re.compile(rb"\b(dbutils|DBUtils|mssparkutils|notebookutils)\b")
 _TRIGGERS = ("default", "once", "availableNow")
 """The triggers with which a program can be tried; one by processing time is the default."""
 
@@ -51,14 +52,6 @@ def is_program(text: str) -> bool:
     if text.endswith((".py", *NOTEBOOKS)) or is_notebook(text):
         return True
     return _MODULE.fullmatch(text) is not None and not text.endswith(".sql")
-
-
-def _asks_a_platform(path: str) -> bool:
-    """Whether a program is a file that uses the utilities of a platform."""
-    try:
-        return re.search(rb"\b(dbutils|DBUtils|mssparkutils|notebookutils)\b", Path(path).read_bytes()) is not None
-    except OSError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -93,7 +86,7 @@ class NamedProgram:
     ) -> tuple[NamedProgram, OwnCode]:
         """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         in_cells = is_notebook(text)
-        if values and not in_cells and not _asks_a_platform(text):
+        if values and not in_cells and not (Path(text).is_file() and _ASKS_A_PLATFORM.search(Path(text).read_bytes())):
             raise WrongUsage(f"--set: {text} is no notebook and asks no dbutils for widgets or secrets: omit it")
         if not in_cells and not text.endswith(".py"):
             parts = text.split(".")

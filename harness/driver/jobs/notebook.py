@@ -247,8 +247,7 @@ def _modules(names: Dict[str, Any]) -> Iterator[ModuleType]:
         yield made("databricks", {"__path__": []})
         yield made("databricks.sdk", {"__path__": [], "__getattr__": _Part("databricks.sdk").__getattr__})
     yield made("databricks.sdk.runtime", names)
-    own = {name: part for name, part in vars(dbutils).items() if not name.startswith("_")}
-    yield made("notebookutils", dict(own, mssparkutils=dbutils, __getattr__=dbutils.__getattr__))
+    yield made("notebookutils", dict(vars(dbutils), mssparkutils=dbutils, __getattr__=dbutils.__getattr__))
     yield made("IPython", {"__path__": [], "get_ipython": _nothing})
     yield made("IPython.display", dict.fromkeys(("display", "clear_output", "HTML", "Markdown"), _nothing))
     yield made("findspark", dict.fromkeys(("init", "add_jars", "add_packages"), _nothing))

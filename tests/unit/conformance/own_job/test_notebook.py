@@ -135,7 +135,7 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
         (
             "job.ipynb",
             '{"a":\nno}',
-            "job.ipynb is no notebook of Jupyter: it is no JSON, Expecting value: line 2 column 1 (char 6): save or export it again",
+            "job.ipynb is no notebook of Jupyter: Expecting value: line 2 column 1 (char 6): save or export it again",
         ),
         ("job.ipynb", "[]", "job.ipynb is no notebook of Jupyter"),
         ("job.ipynb", '{"nbformat": 4, "metadata": [], "cells": [1]}', "job.ipynb is no notebook of Jupyter"),
@@ -163,7 +163,7 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
         (
             "job.ipynb",
             jupyter("x = 1\n%run other.py"),
-            "job.ipynb, cell 1, line 2: %run beside other code: put it into a cell of its own",
+            "job.ipynb, cell 1, line 2: %run stands beside other code: put it into a cell of its own",
         ),
         ("job.py", FIRST + "# MAGIC %run ./job", "job.py: it runs itself by %run, so it never ends"),
         ("job.py", FIRST + "dbutils.notebook.run('absent', 1)", "notebook.run of absent: there is no such notebook"),
