@@ -265,7 +265,9 @@ def _state(run: Run) -> Iterator[Cause]:
     for operator in run.operators:
         # In complete mode all rows of the state come out, and no micro-batch without data runs.
         complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
-        if operator.name in _RELEASING and complete:
+        # An operator without a name that keeps each row of several sources is a join, which has no complete mode.
+        joins = operator.name is None and len(run.sources) > 1 and operator.rows == run.rows_in
+        if operator.name in _RELEASING and complete and not joins:
             continue
         if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
             text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"

@@ -42,6 +42,14 @@ def test_the_cause_is_named_and_no_second_one(path):
     assert all(cause.evidence for cause in query.causes)
 
 
+@pytest.mark.parametrize(("name", "causes"), [("join-without-bound", ["state-never-removed"]), ("sound-complete", [])])
+def test_before_3_2_a_join_is_known_by_its_rows_where_the_sink_counts_none(name, causes):
+    lines = map(json.loads, (DATA / "3.0.3" / f"{name}.jsonl").read_text().splitlines())
+    uncounted = [line | {"sink": {"description": "ForeachBatchSink", "numOutputRows": -1}} for line in lines]
+    (query,) = explain_progress(uncounted).queries
+    assert [cause.id for cause in query.causes] == causes
+
+
 def test_logs_of_the_oldest_and_the_newest_version_are_here():
     assert {path.parent.name for path in LOGS} >= {"3.0.3", "4.3.0"}
 
