@@ -557,7 +557,7 @@ def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
     what = f"the flow {name} ran as a query in append mode with availableNow, as Spark's runner of pipelines starts it"
     left = "the runner, its tables and expectations are not tried, but those that drop rows do, as a filter does"
     tried = Statement("unsupported", "–", f"{what}: {left}")
-    others = Statement("unsupported", "–", f"not tried, since no stream fills it: {batch}")
+    others = Statement("unsupported", "–", f"not tried, since no streaming query of Spark fills it: {batch}")
     return (tried, others) if batch else (tried,)
 
 

@@ -22,6 +22,8 @@ _OF_A_PIPELINE = re.compile(
     r"(?: (?:LIVE )?(?P<what>TABLE|VIEW))?(?: IF NOT EXISTS)? (?P<name>[\w.]+)|APPLY CHANGES|AUTO CDC)\b",
     re.I,
 )
+_INTO = re.compile(r"(?:\b(APPLY CHANGES|AUTO CDC) )?\bINTO (\S+)", re.I)
+"""The target of a flow, and what Databricks alone does with the changes of a source."""
 _BEGINS_A_QUERY = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
 _MOST_BYTES = 1_000_000
 
@@ -100,16 +102,22 @@ class SqlFile:
             if part is None and (_view(statement) or words[0] == "SET"):
                 before.append(statement)
                 continue
+            into = _INTO.search(_head(statement))
+            if into and into[1]:
+                batch.append(f"{into[2]} ({into[1]})")
+                continue
             if not name or (kind == "FLOW" and "INSERT" not in words):
                 raise WrongUsage(
                     f"{path}:{statement.line}: {_shown(statement)} in a declarative pipeline is not tried: leave it out"
                 )
-            target = statement.words[words.index("INTO") + 1] if "INTO" in words[:9] else name
+            target = into[2] if into and kind == "FLOW" else name
             kept[name] = (*kept.get(target, ()), *conditions_of(statement.text))
             if query is not None and kept[name]:
                 query = f"SELECT * FROM ({query}\n) WHERE {' AND '.join(kept[name])}"
             if query is not None and what.upper() == "VIEW" and kind in ("LIVE", "STREAMING"):
-                before.append(_rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}"))
+                before.append(
+                    _rewritten(statement, f"CREATE OR REPLACE TEMPORARY VIEW {name.rpartition('.')[2]} AS {query}")
+                )
             elif query is not None and kind in ("STREAMING", "FLOW") and "ONCE" not in words[:9]:
                 flows[name] = (*before, _rewritten(statement, query))
             elif query is not None:
@@ -189,7 +197,12 @@ class SqlFile:
 
 
 def _of_a_pipeline(statement: SqlStatement) -> re.Match[str] | None:
-    return _OF_A_PIPELINE.match(" ".join(statement.words[:10]))
+    return _OF_A_PIPELINE.match(_head(statement))
+
+
+def _head(statement: SqlStatement) -> str:
+    """How a statement begins, with names of several parts whole."""
+    return " ".join(statement.words[:20]).replace(" . ", ".")
 
 
 def _upper(statement: SqlStatement) -> list[str]:

@@ -95,6 +95,7 @@ class Flows:
             "create_streaming_table": self._create,
             "create_streaming_live_table": self._create,
             "create_sink": lambda *_, **__: None,
+            **{name: self._of_changes(name) for name in _OF_CHANGES},
             **{"expect" + more: _expecting("drop" in more) for more in _EXPECT},
             "read": self._read,
             "read_stream": lambda name: self._run.session.readStream.table(name),
@@ -114,6 +115,9 @@ class Flows:
     def _read(self, name: str) -> Any:
         view = self._run.view(name)
         return self._run.session.read.table(name) if view is None else view
+
+    def _of_changes(self, name: str) -> Callable[..., None]:
+        return lambda target, *_, **__: self._batch.append("{} ({})".format(target, name))
 
     def _create(self, name: str, *, expect_all_or_drop: Optional[Dict[str, str]] = None, **_: Any) -> None:
         self._tables.append(name)
@@ -152,6 +156,10 @@ class Flows:
         return outer
 
 
+_OF_CHANGES = (
+    "create_auto_cdc_flow create_auto_cdc_from_snapshot_flow apply_changes apply_changes_from_snapshot".split()
+)
+"""What Databricks alone does with the changes of a source."""
 _EXPECT = ("", "_all", "_or_drop", "_all_or_drop", "_or_fail", "_all_or_fail")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from .modules import importable, made
@@ -87,14 +88,9 @@ class _Context(_Partial):
         return logging.getLogger("awsglue")
 
 
-class _Job:
-    """Says that a job begins and is done, of which a trial keeps nothing."""
-
-    def __init__(self, glue_context: Any) -> None: ...
-
-    def init(self, job_name: str, args: Optional[Dict[str, Any]] = None) -> None: ...
-
-    def commit(self) -> None: ...
+def _job(_: Any) -> SimpleNamespace:
+    """A job that keeps nothing of its beginning and end."""
+    return SimpleNamespace(init=lambda *_, **__: None, commit=lambda: None)
 
 
 class _DynamicFrame(_Partial):
@@ -148,12 +144,9 @@ def shim(run: Any) -> Iterator[None]:
     contents: Dict[str, Dict[str, Any]] = {
         "awsglue": {"__path__": [], "DynamicFrame": _DynamicFrame},
         "awsglue.context": {"GlueContext": lambda *_, **__: _Context(run)},
-        "awsglue.job": {"Job": _Job},
+        "awsglue.job": {"Job": _job},
         "awsglue.utils": {"getResolvedOptions": resolved_options},
-        "awsglue.dynamicframe": {
-            "DynamicFrame": _DynamicFrame,
-            "DynamicFrameCollection": _Partial("DynamicFrameCollection"),
-        },
+        "awsglue.dynamicframe": {"DynamicFrame": _DynamicFrame},
         "awsglue.transforms": {**transforms, "__all__": list(transforms)},
         "awsgluedq": {"__path__": []},
         "awsgluedq.transforms": {"EvaluateDataQuality": _Partial("EvaluateDataQuality")},

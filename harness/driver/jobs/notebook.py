@@ -13,10 +13,11 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import namedtuple
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Sequence
 
 from .modules import importable, made
 
@@ -131,11 +132,7 @@ class _Secrets(_Values):
         return self.get(scope, key).encode()
 
 
-class FileInfo(NamedTuple):
-    path: str
-    name: str
-    size: int
-    modificationTime: int  # noqa: N815
+FileInfo = namedtuple("FileInfo", "path name size modificationTime")
 
 
 class _Files(_Part):
@@ -214,13 +211,7 @@ class _Notebooks(_Part):
         super().__init__("dbutils.notebook")
         self._platform = platform
 
-    def run(
-        self,
-        path: str,
-        timeout_seconds: Any = 0,  # noqa: ARG002
-        arguments: Optional[Dict[str, Any]] = None,
-        *_: Any,
-    ) -> str:
+    def run(self, path: str, timeout_seconds: Any = 0, arguments: Any = None, *_: Any) -> str:  # noqa: ARG002
         return self._platform.child(path, {name: str(value) for name, value in (arguments or {}).items()})
 
     def exit(self, value: Any = "") -> None:

@@ -84,13 +84,10 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
         ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is no query"),
         ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is no query"),
         (
-            "CREATE STREAMING TABLE a;\nAPPLY CHANGES INTO a FROM b KEYS (c)",
-            "job.sql:2: APPLY CHANGES INTO a … in a declarative pipeline is not tried: leave it out",
+            "CREATE STREAMING TABLE a;\nCREATE FLOW f AS AUTO CDC INTO a FROM b KEYS (c)",
+            "job.sql: no stream fills a table of this pipeline, so nothing is tried: read a STREAM",
         ),
-        (
-            "CREATE FLOW f AS AUTO CDC INTO a FROM b KEYS (c)",
-            "job.sql:1: CREATE FLOW f AS … in a declarative pipeline is not tried",
-        ),
+        ("CREATE FLOW f AS MERGE INTO a", "job.sql:1: CREATE FLOW f AS … in a declarative pipeline is not tried"),
         (
             "CREATE MATERIALIZED VIEW a AS SELECT 1",
             "job.sql: no stream fills a table of this pipeline, so nothing is tried: read a STREAM",
@@ -172,7 +169,7 @@ def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> 
         ("job-per_minute", "append", "availableNow"),
         ("job-f", "append", "availableNow"),
     ]
-    assert "no stream fills it: totals" in flows[0].query.statements[1].text
+    assert "no streaming query of Spark fills it: totals" in flows[0].query.statements[1].text
     with pytest.raises(WrongUsage, match="appends: omit the output mode update"):
         SqlFile.read(str(tmp_path / "job.sql"), "update")
 
@@ -216,3 +213,20 @@ def test_what_only_looks_like_a_stream_in_a_flow_stays(tmp_path: Path) -> None:
     (tmp_path / "job.sql").write_text(f"CREATE STREAMING TABLE t COMMENT 'as select' AS {text}")
     (flow,) = SqlFile.read(str(tmp_path / "job.sql"))
     assert flow.parts[0].text == text.replace("STREAM(LIVE.readings)", "readings").partition(" --")[0]
+
+
+def test_what_databricks_alone_does_with_changes_is_named_beside_the_flows(tmp_path: Path) -> None:
+    changes = "apply changes into a from b keys (c);\nCREATE FLOW f AS AUTO CDC INTO d.e FROM STREAM b KEYS (c);\n"
+    flow = file(tmp_path, changes + "CREATE FLOW changes AS INSERT INTO x SELECT * FROM STREAM b")
+    assert (flow.flow, flow.batch) == ("changes", ("a (apply changes)", "d.e (AUTO CDC)"))
+
+
+def test_flows_of_qualified_names_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "job.sql").write_text(
+        "CREATE STREAMING TABLE lake.sales.a (CONSTRAINT c EXPECT (n > 0) ON VIOLATION DROP ROW);\n"
+        "CREATE STREAMING TABLE lake.sales.b AS SELECT * FROM STREAM orders;\n"
+        "CREATE FLOW f AS INSERT INTO lake.sales.a BY NAME SELECT n FROM STREAM orders"
+    )
+    flows = SqlFile.read(str(tmp_path / "job.sql"))
+    assert [flow.flow for flow in flows] == ["lake.sales.b", "f"]
+    assert flows[1].parts[-1].text.endswith("WHERE (n > 0)")

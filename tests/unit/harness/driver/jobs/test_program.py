@@ -628,6 +628,21 @@ def test_expectations_that_drop_rows_are_filters(tmp_path, session, monkeypatch)
     assert kept == ["x > 0", "u > 0", "y > 0", "v > 0"]
 
 
+def test_what_databricks_alone_does_with_changes_is_named_beside_the_flows(tmp_path, session):
+    text = """
+    import dlt
+    dlt.create_streaming_table("users")
+    dlt.create_auto_cdc_flow(target="users", source="clicks", keys=["id"], sequence_by="at", stored_as_scd_type=2)
+    dlt.apply_changes("orders", "clicks", ["id"])
+
+    @dlt.table
+    def all_clicks():
+        return spark.readStream.table("clicks")
+    """
+    (query,) = ran(tmp_path, session, textwrap.dedent(text)).started
+    assert query.options["batch"] == "users (create_auto_cdc_flow), orders (apply_changes)"
+
+
 NOT_WRITTEN = """
 query = spark.readStream.table("orders").writeStream.start("s3://out")
 raise RuntimeError({!r})
@@ -692,8 +707,8 @@ def test_a_notebook_shows_frames_and_writes_tables_as_databricks_lets_it(tmp_pat
     ("text", "said"),
     [
         (
-            "dlt.apply_changes(target='a')",
-            "apply_changes of a declarative pipeline is not in a trial, which has append_flow",
+            "dlt.create_external_table(name='a')",
+            "create_external_table of a declarative pipeline is not in a trial, which has append_flow",
         ),
         ("dlt.table(name='a', spark_conf={'a': 'b'})", "spark_conf of a flow is not in a trial: leave it out"),
         ("dlt.table(nmae='a')", "got an unexpected keyword argument 'nmae'"),
