@@ -142,3 +142,14 @@ def test_programs_and_the_page_get_the_same(tmp_path: Path, capsys: Capture) -> 
 @pytest.mark.parametrize("also", [("--delays", "--progress", "x"), ("--spark", "4.3"), ("case",), ("jobs.py",)])
 def test_a_checkpoint_goes_with_no_other_question(also: tuple[str, ...], capsys: Capture) -> None:
     assert answer_of(capsys, "explain", "--checkpoint", "dir", *also)[0] == 2
+
+
+def test_a_checkpoint_in_an_object_store_is_read(tmp_path: Path, capsys: Capture) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    root = written_by("4.3.0", "window_aggregation-hdfs", tmp_path)
+    for path in (path for path in root.rglob("*") if path.is_file()):
+        memory.pipe(f"/waiting/{path.relative_to(root)}", path.read_bytes())
+    code, text, _ = answer_of(capsys, "explain", "--checkpoint", "memory://waiting")
+    assert (code, text.splitlines()[0][:26]) == (0, "state in memory://waiting:")
+    assert "operator 0 stateStoreSave: 2 rows in 1 window" in " ".join(text.split())
+    assert answer_of(capsys, "explain", "--checkpoint", "memory://waiting-for-nothing")[0] == 2
