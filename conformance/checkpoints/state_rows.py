@@ -31,7 +31,8 @@ _MOST: Final = 1 << 30
 _ROWS_OF_A_JOIN: Final = "-keyWithIndexToValue"
 _CHECKSUMS: Final = "spark.sql.streaming.stateStore.rowChecksum.enabled"
 _OF_SPARK: Final[dict[str, Times]] = {"expiresAtMicros": "expiry", "timeoutTimestamp": "timeout"}
-"""Spark's own columns with a time. A timeout is in milliseconds, -1 if there is none."""
+_OF_A_FUNCTION: Final = "groupState"
+"""Spark's own columns with a time, and that of a state function. A timeout is in milliseconds, -1 if there is none."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class _Column:
 
     @classmethod
     def of(cls, schema: StateSchema) -> _Column | None:
-        for in_value, fields in ((False, schema.key), (True, schema.value)):
+        # The value first: state of functions is released by its timeout only, whatever its key is.
+        for in_value, fields in ((True, schema.value), (False, schema.key)):
             top = [field for field in fields if len(field.at) == 1]
             for at, field in enumerate(top):
                 times: Times | None = _OF_SPARK.get(field.name) if in_value else None
@@ -158,6 +160,8 @@ class _Column:
                     times = {"": "event time", ".start.end": "window"}.get("".join(inner))  # type: ignore[assignment]
                 if times is not None:
                     return cls(times, in_value, len(top), at)
+            if in_value and top[:1] and top[0].name == _OF_A_FUNCTION:
+                return None
         return None
 
     def read(self, row: tuple[bytes, bytes]) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.checkpoints import QUERY_ID, schema_v2, small, state_file, unsafe_row, write, written_by
 from tests.support.commands import answer_of
-from tests.unit.conformance.checkpoints.test_state_rows import GOOD, aggregation, columns, key_of, noon
+from tests.unit.conformance.checkpoints.test_state_rows import GOOD, WINDOW, aggregation, columns, key_of, noon
 from tests.unit.conformance.query_progress.lines import progress
 
 pytest.importorskip("pyarrow")
@@ -71,6 +71,18 @@ def test_the_timeouts_of_state_functions_may_be_of_either_clock(tmp_path: Path, 
         "operator 0: 3 rows, timeout 1970-01-01T00:01 – 1970-01-01T00:02; whether of event time or of the clock "
         "the checkpoint does not say"
     )
+
+
+def test_state_of_functions_is_not_released_by_the_window_in_its_key(tmp_path: Path, capsys: Capture) -> None:
+    root = aggregation(tmp_path, {"1.delta": state_file((unsafe_row((0, 60_000_000)), unsafe_row(None, -1)))})
+    state = ("groupState", json.loads(columns(("n", "long", False))), False)
+    key, timeout = columns(("window", WINDOW, True)), ("timeoutTimestamp", "integer", False)
+    for value, says in (
+        ((state, timeout), "1 row; whether of event time"),
+        ((state,), "1 row; no column has an event time"),
+    ):
+        write(root, {"state/0/0/_metadata/schema": schema_v2(key, columns(*value))})
+        assert f"operator 0: {says}" in said(capsys, root)
 
 
 @pytest.mark.parametrize(
