@@ -57,9 +57,11 @@ class WaitingState:
         if kinds == {"none"}:
             return "; no column has an event time with a watermark: no watermark ever releases them"
         if operator.name == JOIN:
-            return "; which of them a watermark releases says the condition of the join, which is not in the checkpoint"
+            return (
+                "; the condition of the join, which is not in the checkpoint, says which of them a watermark releases"
+            )
         if store.released is None:
-            return "; whether of event time or of the clock the checkpoint does not say"
+            return "; the checkpoint does not say whether of event time or of the clock"
         parts, waiting = [], store.rows - store.untimed - store.overdue
         if waiting and self.checkpoint.watermark_ms:
             # Above a join, the watermark of an operator is lower by the bounds of the join.

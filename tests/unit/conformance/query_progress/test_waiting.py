@@ -68,8 +68,8 @@ def test_the_timeouts_of_state_functions_may_be_of_either_clock(tmp_path: Path, 
         capsys, write(root, {"state/0/0/_metadata/schema": schema_v2(columns(("who", "string", False)), value)})
     )
     assert answer.endswith(
-        "operator 0: 3 rows, timeout 1970-01-01T00:01 – 1970-01-01T00:02; whether of event time or of the clock "
-        "the checkpoint does not say"
+        "operator 0: 3 rows, timeout 1970-01-01T00:01 – 1970-01-01T00:02; the checkpoint does not say "
+        "whether of event time or of the clock"
     )
 
 
@@ -78,7 +78,7 @@ def test_state_of_functions_is_not_released_by_the_window_in_its_key(tmp_path: P
     state = ("groupState", json.loads(columns(("n", "long", False))), False)
     key, timeout = columns(("window", WINDOW, True)), ("timeoutTimestamp", "integer", False)
     for value, says in (
-        ((state, timeout), "1 row; whether of event time"),
+        ((state, timeout), "1 row; the checkpoint does not say"),
         ((state,), "1 row; no column has an event time"),
     ):
         write(root, {"state/0/0/_metadata/schema": schema_v2(key, columns(*value))})
