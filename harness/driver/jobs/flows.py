@@ -105,9 +105,7 @@ class Flows:
         def other(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            what = (
-                "{} of a declarative pipeline is not in a trial, which has {}: write the query of the flow without it"
-            )
+            what = "{} of a declarative pipeline is not in a trial, which has {}: write the flow's query without it"
             raise NotInATrial(what.format(name, ", ".join(known)))
 
         return dict(names, __getattr__=other, __all__=known)

@@ -72,6 +72,7 @@ class _Context(_Partial):
     def __init__(self, run: Any) -> None:
         super().__init__("GlueContext")
         self.spark_session = run.session
+        self.get_logger = lambda: logging.getLogger("awsglue")
         self.create_data_frame = _Frames(run)
         self.create_data_frame_from_options = self.create_data_frame.from_options
         self.create_data_frame_from_catalog = self.create_data_frame.from_catalog
@@ -83,9 +84,6 @@ class _Context(_Partial):
                 raise Exception("Missing {} argument".format(name))  # as Glue says
         writer = frame.writeStream.foreachBatch(batch_function).trigger(processingTime=given["windowSize"])
         writer.option("checkpointLocation", given["checkpointLocation"]).start().awaitTermination()
-
-    def get_logger(self) -> logging.Logger:
-        return logging.getLogger("awsglue")
 
 
 def _job(_: Any) -> SimpleNamespace:

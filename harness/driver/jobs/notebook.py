@@ -307,9 +307,7 @@ class Platform:
         names = {
             "spark": self.session,
             "dbutils": dbutils,
-            "display": _nothing,
-            "displayHTML": _nothing,
-            "get_ipython": _nothing,
+            **dict.fromkeys(("display", "displayHTML", "get_ipython"), _nothing),
             "getArgument": widgets.get,
         }
         names["mssparkutils"] = names["notebookutils"] = dbutils

@@ -560,10 +560,6 @@ def _at_exit(run: ProgramRun, original: Any, function: Any, *arguments: Any, **n
     return (run.at_exit.callback if function.__module__ == "__main__" else original)(function, *arguments, **named)
 
 
-def _await_any(run: ProgramRun, _: Any, __: Any, timeout: Any = None) -> Optional[bool]:
-    return run.waited(timeout)
-
-
 def _change_pyspark() -> None:
     """Change the classes of this PySpark, those of Connect as far as a session has loaded them."""
     guard_pyspark()
@@ -586,7 +582,7 @@ def _change_pyspark() -> None:
             (readers.DataStreamWriter, {"trigger": _trigger, "start": _starting(), "toTable": _starting("table")}),
             (session.Builder, dict.fromkeys(("getOrCreate", "create"), _session)),
             (session, {"stop": _nothing, "sql": _sql}),
-            (manager, {"awaitAnyTermination": _await_any}),
+            (manager, {"awaitAnyTermination": lambda run, _, __, timeout=None: run.waited(timeout)}),
             (manager, dict.fromkeys(("addListener", "removeListener", "resetTerminated"), _nothing)),
         ]
         for owner, methods in changes:
