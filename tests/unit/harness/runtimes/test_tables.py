@@ -137,6 +137,7 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "3.5.9",
             "which only Databricks has: dbutils is not defined: is this a notebook?",
         ),
+        ("No module named 'boto3'", "3.5.9", "no module boto3: write its package, boto3, into a file"),
         ("No module named 'dlt'", "3.5.9", "a declarative pipeline is tried by its file"),
         ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is tried by its file"),
         (
