@@ -54,7 +54,7 @@ _GLYPHS: Mapping[Answer, str] = {
 def check(
     job: str | None = argument(
         None,
-        "Your program, a file or a module; your SQL, a file; or your function of the session and a DataFrame for each sample, in order.",
+        "Your program or notebook, a file or a module; your SQL; or a function of the session and a DataFrame for each sample, in order.",
         "PROGRAM|FILE.sql|MODULE:FUNCTION",
     ),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
@@ -83,7 +83,7 @@ def check(
     ),
     source: SourceOption = option(
         "files",
-        "With kafka, silent streams are tried as topics too, on each version, and options such as startingOffsets act.",
+        "With kafka, silent streams are tried as topics too, on each version, and options such as startingOffsets take effect.",
         "files|kafka",
         job_options.INPUT,
     ),
@@ -110,11 +110,11 @@ def check(
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
-    Divides the samples into micro-batches in the order of their rows, with a restart; runs the job on both versions, again if they do
-    not do the same; and hands the checkpoint of the first over to the second at the restart and before the last rows, if these do not
-    end alike before each step. Says apart what repeated and late rows and silent streams change.
-    Runs your code. A program runs unchanged: the samples take the place of its sources, and none of its queries starts. Of SQL, the
-    last statement is the query. Writes the case, which you may keep, and the results.
+    Divides the samples into micro-batches in the order of their rows, with a restart, and runs the job on both versions, twice if they
+    differ. Then the later version resumes checkpoints of the earlier one: of the restart, of the time before the last rows and, if these
+    two end differently, of each step. Lists separately what repeated and late rows and silent streams change.
+    Runs your code. A program or notebook runs unchanged: the samples take the place of its sources, and none of its queries starts.
+    Of SQL, the last statement is the query. Writes the case, which you may keep, and the results.
 
     Exits with 0 if nothing changes, 1 if rows differ or are lost on a version, or a checkpoint does not resume, 2 if your code fails, 3
     without an answer.

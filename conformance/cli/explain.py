@@ -95,7 +95,7 @@ def explain(
     ),
     symptom: str | None = option(
         None,
-        "Show what causes it, with the case that shows each cause: no-output, rows-missing, rows-twice, output-late, state-grows, "
+        "Show the causes of a symptom, each with a case that shows it: no-output, rows-missing, rows-twice, output-late, state-grows, "
         "watermark-stands-still or watermark-jumped.",
         "NAME",
     ),

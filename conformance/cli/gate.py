@@ -133,15 +133,18 @@ def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
         "exit_code": answer.exit_code,
         "compared": answer.compared.compared,
         "changes": [_ruling(ruling) for ruling in answer.rulings],
-        "known_bugs_of_both": [
-            {
-                "cases": list(standing.cases),
-                "because": standing.because,
-                "link": standing.bug.link,
-                **_bug(standing.bug),
-            }
-            for standing in answer.bugs
-        ],
+        **{
+            name: [
+                {
+                    "cases": list(standing.cases),
+                    "because": standing.because,
+                    "link": standing.bug.link,
+                    **_bug(standing.bug),
+                }
+                for standing in bugs
+            ]
+            for name, bugs in (("known_bugs_of_both", answer.bugs), ("new_known_bugs", answer.new_bugs))
+        },
         "checkpoints": _checkpoint_records(answer.checkpoints),
         "tallies": [tally.model_dump(mode="json") for tally in tallies(answer)],
         "stale": [str(entry) for entry in answer.stale],

@@ -47,7 +47,7 @@ EventTimes = Annotated[
 Arrival = Annotated[
     str,
     shared(
-        "Rows arrive in the order of their file, late rows late, sorted by event time, or by chance.",
+        "The order in which rows arrive: that of their file, that of their event time, or a random one.",
         "file|time|random:SEED",
         INPUT,
     ),
@@ -57,7 +57,7 @@ Missing = Annotated[
     WithoutColumn,
     shared("A column of the schema that no row of a sample has: refused, or null.", "refuse|null", INPUT),
 ]
-OutputMode = Annotated[str | None, shared("append, update or complete; a program says it itself.", "MODE", JOB)]
+OutputMode = Annotated[str | None, shared("append, update or complete; a program sets its own.", "MODE", JOB)]
 Call = Annotated[
     str | None,
     shared(
@@ -202,7 +202,7 @@ def described(sample: Sample) -> str:
             by = f", by {'.'.join((sample.schema.fields[place.column].name, *place.keys))} as {place.format}"
     more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
     lacking = f"; null, since no row has them: {', '.join(sample.lacking)}" if sample.lacking else ""
-    unread = f"; in the file, and nobody reads them: {', '.join(sample.unread)}" if sample.unread else ""
+    unread = f"; in the file, and not read: {', '.join(sample.unread)}" if sample.unread else ""
     return f"{sample.stream}: {counted(len(sample.rows), 'row')}{more}{by}; {sample.schema.ddl}{lacking}{unread}"
 
 

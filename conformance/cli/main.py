@@ -28,8 +28,8 @@ Examples:
   # a few cases of each family on the newest Spark this machine can run
   conformance run
 
-  # why a late row was dropped or counted
-  conformance explain late-drops/window-still-open
+  # why a query has no output, by its symptoms
+  conformance explain --symptom no-output
 
 Options shared by commands:
 

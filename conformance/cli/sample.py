@@ -26,7 +26,7 @@ from conformance.own_job.sample_template import template
 
 @grouped
 def sample(
-    job: str | None = argument(None, "Your program, a file or a module.", "PROGRAM"),
+    job: str | None = argument(None, "Your program or notebook, a file or a module.", "PROGRAM"),
     arguments: list[str] | None = argument(None, "Arguments of the program, after --.", "ARGUMENT"),
     *,
     main: job_options.Main = None,
@@ -35,7 +35,7 @@ def sample(
     set_: job_options.Values = None,
     record: int = option(
         0,
-        "Read so many rows from each source itself, in place of made-up ones.",
+        "Record so many rows of each source, in place of made-up ones.",
         "N",
         job_options.INPUT,
         min=0,
@@ -51,7 +51,7 @@ def sample(
     engines: engine_options.EngineOptions,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
-    output: Path = output_option(Path(), "Folder for the samples; a file that is there stays.", "FOLDER"),
+    output: Path = output_option(Path(), "Folder for the samples; an existing file stays.", "FOLDER"),
 ) -> None:
     """Write or record the samples that your program needs.
 
@@ -88,7 +88,7 @@ def sample(
             # The rows alone would not say every type.
             options.append(f"--schema {shlex.quote(f'{source.name}={columns}')}")
         if file.exists():
-            errors.print(f"{file} is there already, and stays", markup=False)
+            errors.print(f"{file} exists already, and stays", markup=False)
             continue
         if source.rows:
             what, of_source = "of the source", [column for stream, column in masked if stream == source.name]

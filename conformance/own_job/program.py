@@ -353,7 +353,9 @@ def as_records(sample: Sample) -> Sample:
 
 def _listed(program: NamedProgram, seen: ProgramSeen) -> str:
     """Which sources the program reads, with their columns, and what to write."""
-    lines = [f"{program.path} reads {counted(len(seen.sources), 'source')}; give a sample of each:"]
+    lines = [
+        f"{program.path} reads {counted(len(seen.sources), 'source')}; give a sample of each (`conformance sample` writes some):"
+    ]
     for source in seen.sources:
         lines.append(f"  --sample {source.name}={source.name}.jsonl   # {source.format}: {_shown(source)}")
     if not seen.queries:

@@ -177,6 +177,7 @@ class Gate:
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
     bugs: tuple[ShownBug, ...]
+    new_bugs: tuple[ShownBug, ...]
     uses: frozenset[str]
     """The features of the query; none if any query is meant."""
     concerned: int
@@ -227,7 +228,8 @@ class Gate:
     @property
     def bugs_of_both(self) -> str:
         wrong = f", {counted(count, 'case')} wrong on both" if (count := len(self.compared.wrong_on_both)) else ""
-        return f"{counted(len(self.bugs), 'known bug')} in both{wrong}"
+        new = f", {count} only in {self.compared.after.title}" if (count := len(self.new_bugs)) else ""
+        return f"{counted(len(self.bugs), 'known bug')} in both{new}{wrong}"
 
     def headline(self) -> str:
         """Return ``3.5.9 → 4.3.0: 89 of 427 checkpoints are refused, a setting helps 85; with default settings 4 of …``."""
@@ -281,6 +283,8 @@ class KnownPair:
     """Under which condition a job can meet each change."""
     bugs: tuple[ShownBug, ...]
     """The known bugs that both versions have."""
+    new_bugs: tuple[ShownBug, ...]
+    """The known bugs that only the later version has."""
     checkpoints: Checkpoints
     left_out: tuple[str, ...] = ()
     """The cases that one of the versions has not run as they are now."""
@@ -337,6 +341,7 @@ class KnownPair:
             tuple(rulings),
             tuple(entry for entry in about if entry not in used),
             tuple(bug for bug in self.bugs if any(_concerns(case, uses, needs) for case in bug.cases)),
+            tuple(bug for bug in self.new_bugs if any(_concerns(case, uses, needs) for case in bug.cases)),
             uses,
             sum(_concerns(case, uses, needs) for case in both),
             self.checkpoints.of(lambda case: _concerns(case, uses, needs)),
@@ -377,6 +382,7 @@ def known_pair(
         compared,
         tuple(change.condition(at_hand.get(change.after.written)) for change in compared.changes),
         matrix.bugs_of_both(*pair),
+        matrix.new_bugs(*pair),
         upgrades.between(*pair),
         tuple(left_out),
         {case.id: case.title for case in changed},

@@ -158,6 +158,11 @@ class Matrix:
         earlier = self.known_bugs([before])
         return tuple(bug for identity, bug in self._shown_bugs(after) if identity in earlier)
 
+    def new_bugs(self, before: TargetRecord, after: TargetRecord) -> tuple[ShownBug, ...]:
+        """Return the known bugs of the later version that no case shows on the earlier one."""
+        earlier = self.known_bugs([before])
+        return tuple(bug for identity, bug in self._shown_bugs(after) if identity not in earlier)
+
     def _shown_bugs(self, target: TargetRecord) -> Iterator[tuple[BugIdentity, ShownBug]]:
         for bug, cells in sorted(self.known_bugs([target]).items(), key=lambda item: -len(item[1])):
             first = next(iter(cells.values()))

@@ -98,11 +98,12 @@ def _checkpoints(answer: Gate, detail: _Detail) -> Iterator[Text]:
     most = detail.others if detail.others is None else max(1, detail.others)
     for group, where in groups[:most]:
         yield from group_lines(group, where, cases=detail.most is None)
-    if hidden := groups[most:] if most is not None else []:
-        checkpoints = counted(sum(group.count for group, _ in hidden), "checkpoint")
-        yield Text(
-            f"{INDENT}{checkpoints} for {counted(len(hidden), 'other reason')}; --verbose lists them", style="dim"
-        )
+    if most is not None and groups[most:]:
+        hidden = answer.checkpoints.groups[most:]
+        checkpoints = counted(sum(group.count for group in hidden), "checkpoint")
+        parts = [f"{checkpoints} for {counted(len(hidden), 'other reason')}"] if hidden else []
+        parts += ["what is documented without a run"] if answer.checkpoints.documented_groups else []
+        yield Text(f"{INDENT}{', '.join(parts)}; --verbose lists them", style="dim")
 
 
 def _rows(answer: Gate, rulings: Sequence[Ruling], titles: Mapping[str, str], detail: _Detail) -> Iterator[Text]:
@@ -167,18 +168,23 @@ def _workaround(bug: KnownBug) -> Iterator[Text]:
         yield Text(f"{INDENT * 4}workaround: {bug.workaround}")
 
 
+_MOST_TICKETS = 7
+
+
 def _bugs(answer: Gate, detail: _Detail) -> Iterator[Text]:
-    if not answer.bugs:
+    bugs, named = (*answer.bugs, *answer.new_bugs), answer.bugs_of_both
+    if not bugs:
         return
-    named = answer.bugs_of_both
     if not detail.reasons:
-        tickets = [standing.bug.link for standing in answer.bugs if standing.bug.link]
-        tickets += [f"{count} without a ticket"] if (count := len(answer.bugs) - len(tickets)) else []
-        yield _heading("BUGS", f"{named}: {', '.join(tickets)}")
+        tickets = [standing.bug.link for standing in bugs if standing.bug.link]
+        without = [f"{count} without a ticket"] if (count := len(bugs) - len(tickets)) else []
+        tickets[_MOST_TICKETS:] = [f"{count} more"] if (count := len(tickets) - _MOST_TICKETS) > 0 else []
+        yield _heading("BUGS", f"{named}: {', '.join((*tickets, *without))}")
         return
     yield _heading("BUGS", named)
-    for standing in answer.bugs:
-        said = f"{standing.bug}: {standing.because}{standing.bug.ticket}"
+    for standing in bugs:
+        where = f", only in {answer.compared.after.title}" if standing in answer.new_bugs else ""
+        said = f"{standing.bug}{where}: {standing.because}{standing.bug.ticket}"
         yield Text.assemble(f"{INDENT}{MARKS['bug'].glyph} {said}", (f"  {standing.cases[0]}", "dim"))
         yield from _workaround(standing.bug)
 

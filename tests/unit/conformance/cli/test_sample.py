@@ -41,7 +41,7 @@ def test_each_source_gets_a_file_which_stays_the_next_time(asked, tmp_path: Path
     assert answer.exit_code == 0
     assert answer.stdout == "--sample orders=in/orders.jsonl --sample clicks=in/clicks.jsonl\n"
     assert "in/orders.jsonl: 3 rows with made-up values; replace them by yours" in answer.stderr
-    assert "in/clicks.jsonl is there already, and stays" in answer.stderr
+    assert "in/clicks.jsonl exists already, and stays" in answer.stderr
     assert (tmp_path / "in/orders.jsonl").read_text().splitlines()[1] == '{"t": "2026-03-01 12:10:00", "n": 1}'
     assert (tmp_path / "in/clicks.jsonl").read_text() == "mine\n"
 

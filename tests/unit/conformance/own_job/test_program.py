@@ -426,7 +426,7 @@ def test_the_columns_of_a_sample_are_those_that_the_program_says(files) -> None:
         (
             seen(ORDERS, CLICKS, queries=(query("orders", "clicks"),)),
             ["orders"],
-            "reads 2 sources; give a sample of each:",
+            r"reads 2 sources; give a sample of each \(`conformance sample` writes some\):",
         ),
         (seen(ORDERS, queries=(query("orders"),)), [], r"--sample orders=orders.jsonl   # json: t timestamp, n bigint"),
         (seen(CLICKS, queries=(query("clicks"),)), [], r"# kafka: value \(text\), or lines that are its text"),

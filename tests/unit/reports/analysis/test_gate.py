@@ -171,6 +171,16 @@ class TestKnownBugs:
         (bug,) = json.loads(out)["known_bugs_of_both"]
         assert (bug["link"], bug["cases"]) == ("SPARK-2", ["f/b", "f/c"])
 
+    def test_one_that_only_the_later_version_has_waits_there(self, capsys, tmp_path) -> None:
+        later = self.ENTRY.model_copy(update={"spark": VersionRange.parse(">=4")})
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.LOST}}, {"f/a": (later,)})
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert "BUGS  0 known bugs in both, 1 only in 4.3.0\n" in out
+        assert ", only in 4.3.0: it is lost (SPARK-2)  f/a" in " ".join(out.split()).replace(") f/a", ")  f/a")
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0", "--json")
+        assert [bug["cases"] for bug in json.loads(out)["new_known_bugs"]] == [["f/a"]]
+        assert json.loads(out)["known_bugs_of_both"] == []
+
     def test_one_that_no_ticket_reports(self, capsys, tmp_path) -> None:
         entry = self.ALL.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
