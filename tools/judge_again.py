@@ -27,7 +27,8 @@ from conformance.judging.checkpoint_verdict import (
     judge_upgrade,
     no_checkpoint,
 )
-from conformance.judging.step_comparison import needs_progress
+from conformance.judging.finding import Finding, ValueDiffers
+from conformance.judging.step_comparison import NO_METRIC, NO_PATH
 from conformance.judging.verdict import as_documented, judge, no_answer, not_applicable
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
@@ -36,6 +37,15 @@ from reports.results.records import Cell, DocumentedDifference
 from reports.results.status import DOES_NOT_CONFORM, GREEN
 
 NOT_KEPT = "The case has changed since, and too little of the answer was kept to judge it again."
+
+
+def needs_progress(finding: Finding) -> bool:
+    """Whether a finding says no more than that the progress of a micro-batch is missing, which results do not keep."""
+    if not isinstance(finding, ValueDiffers):
+        return False
+    if finding.observed == NO_PATH:
+        return finding.expected is not None
+    return finding.observed == NO_METRIC and isinstance(finding.expected, list)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -21,7 +21,7 @@ from harness.targets.vendor_runtimes import VendorRuntime, vendor_runtime
 from reports.analysis.change import changes
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
 from reports.analysis.gate import DRAFT, FailOn, Gate, KnownPair, Ruling, draft, in_baseline, known_pair, read_accepted
-from reports.analysis.matrix import Matrix
+from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.published_pairs import published_pair
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
@@ -123,6 +123,10 @@ def _compared(
     return pair, needs(known.values()) if with_features else None
 
 
+def _bugs(bugs: Sequence[ShownBug]) -> list[dict[str, Any]]:
+    return [{"cases": list(one.cases), "because": one.because, "link": one.bug.link, **_bug(one.bug)} for one in bugs]
+
+
 def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
     return {
         "from": answer.compared.before.spark,
@@ -133,18 +137,8 @@ def _record(answer: Gate, runtimes: Sequence[VendorRuntime]) -> dict[str, Any]:
         "exit_code": answer.exit_code,
         "compared": answer.compared.compared,
         "changes": [_ruling(ruling) for ruling in answer.rulings],
-        **{
-            name: [
-                {
-                    "cases": list(standing.cases),
-                    "because": standing.because,
-                    "link": standing.bug.link,
-                    **_bug(standing.bug),
-                }
-                for standing in bugs
-            ]
-            for name, bugs in (("known_bugs_of_both", answer.bugs), ("new_known_bugs", answer.new_bugs))
-        },
+        "known_bugs_of_both": _bugs(answer.bugs),
+        "new_known_bugs": _bugs(answer.new_bugs),
         "checkpoints": _checkpoint_records(answer.checkpoints),
         "tallies": [tally.model_dump(mode="json") for tally in tallies(answer)],
         "stale": [str(entry) for entry in answer.stale],

@@ -181,15 +181,6 @@ NO_METRIC = "no such metric"
 NO_PATH = "no such path"
 
 
-def needs_progress(finding: Finding) -> bool:
-    """Whether a finding says no more than that the progress of a micro-batch is missing, which results do not keep."""
-    if not isinstance(finding, ValueDiffers):
-        return False
-    if finding.observed == NO_PATH:
-        return finding.expected is not None
-    return finding.observed == NO_METRIC and isinstance(finding.expected, list)
-
-
 class PlanNotTaken(Exception):
     """The case has a plan expectation and the observation has no plan: the harness did not request it."""
 

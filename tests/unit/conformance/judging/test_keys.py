@@ -11,9 +11,9 @@ from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.finding import NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
-from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import Verdict, judge, no_answer, not_applicable
 from tests.support.observations import NEWEST, OLD, batch, case, differs, expect, ms, observed, step, window
+from tools.judge_again import needs_progress
 
 ROW = ["12:00", "12:10", 1]
 

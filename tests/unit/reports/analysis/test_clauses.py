@@ -7,7 +7,6 @@ from functools import cache
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation
 from conformance.core.versions import VersionRange, releases
 from conformance.judging.checkpoint_verdict import cuts
-from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import judge, not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import comparable, predict
@@ -16,6 +15,7 @@ from reports.results.compression import open_results
 from reports.results.published import BASELINES
 from tests.support.published import published_report
 from tests.support.whole_suite import whole_suite
+from tools.judge_again import needs_progress
 
 CASES = {case.id: case for case in whole_suite().cases}
 (CATALOGUE,) = whole_suite().catalogues.values()
