@@ -273,8 +273,7 @@ class ProgramSeen(DriverAnswer):
     queries: tuple[QuerySeen, ...]
     """In the order in which the program starts them."""
     passed_over: Mapping[str, str] = {}
-    """Lines that read what a query would have written, at which the program ended, or a cell of a notebook; each with what Spark said if
-    no package reads it, else with an empty text."""
+    """Lines that read what a query would have written, where the program or a cell ended; with what Spark said if no package reads it."""
     error: OwnCodeError | None = None
     """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 

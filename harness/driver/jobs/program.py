@@ -186,8 +186,7 @@ class ProgramRun:
         self._process = os.getpid()
         self.at_exit = ExitStack()
         self.passed_over: Dict[str, str] = {}
-        """Lines that read what the queries would have written, where their cell of a notebook ends, or the program; each with what Spark
-        said, if no package reads it."""
+        """Lines that read what the queries would have written, where their cell or the program ends; with what a missing package says."""
 
     def waited(self, timeout: Any) -> Optional[bool]:
         self._waits += 1
