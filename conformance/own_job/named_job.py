@@ -164,8 +164,14 @@ class NamedJob:
             unread = [sample.stream for sample in samples if sample.stream not in read]
             if unread and not self.part:
                 raise WrongUsage(f"{self.text} does not read {unread[0]}")
+            problems = list[str]()
             for sql, own in zip(queries, by_query, strict=True):
-                sql.check_streams([sample.stream for sample in own])
+                try:
+                    sql.check_streams([sample.stream for sample in own])
+                except WrongUsage as problem:
+                    problems.append(str(problem))
+            if problems:
+                raise WrongUsage("\n".join(dict.fromkeys(problems)))
             queries = tuple(
                 sql.with_watermarks(self.watermarks, own) for sql, own in zip(queries, by_query, strict=True)
             )

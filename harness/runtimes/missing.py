@@ -18,6 +18,7 @@ _OF_SQL = re.compile(r"\b(?:from|to|schema_of)_(avro|protobuf)\b")
 _VARIABLE = re.compile(r"KeyError\(?'(\w+)'")
 _UNREAD = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|No FileSystem for scheme|FileSystem not found"
+    r"|requires a single-part namespace|CATALOG_NOT_FOUND"
 )
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
 _PIPELINE = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import tokenize
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
@@ -35,9 +36,10 @@ class _Flow(NamedTuple):
     function: Function
 
 
-def defines(text: str) -> bool:
+def defines(file: str) -> bool:
     """Whether a program defines a pipeline. Its runner gives it ``spark``, as a notebook's platform does."""
-    return _IMPORTED.search(text) is not None
+    with tokenize.open(file) as opened:
+        return _IMPORTED.search(opened.read()) is not None
 
 
 class Flows:

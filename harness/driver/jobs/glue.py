@@ -86,11 +86,6 @@ class _Context(_Partial):
         writer.option("checkpointLocation", given["checkpointLocation"]).start().awaitTermination()
 
 
-def _job(_: Any) -> SimpleNamespace:
-    """A job that keeps nothing of its beginning and end."""
-    return SimpleNamespace(init=lambda *_, **__: None, commit=lambda: None)
-
-
 class _DynamicFrame(_Partial):
     def __init__(self, frame: Any) -> None:
         super().__init__("DynamicFrame")
@@ -142,7 +137,7 @@ def shim(run: Any) -> Iterator[None]:
     contents: Dict[str, Dict[str, Any]] = {
         "awsglue": {"__path__": [], "DynamicFrame": _DynamicFrame},
         "awsglue.context": {"GlueContext": lambda *_, **__: _Context(run)},
-        "awsglue.job": {"Job": _job},
+        "awsglue.job": {"Job": lambda _: SimpleNamespace(init=lambda *_, **__: None, commit=lambda: None)},
         "awsglue.utils": {"getResolvedOptions": resolved_options},
         "awsglue.dynamicframe": {"DynamicFrame": _DynamicFrame},
         "awsglue.transforms": {**transforms, "__all__": list(transforms)},

@@ -15,7 +15,6 @@ import runpy
 import signal
 import sys
 import threading
-import tokenize
 import traceback
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
@@ -57,7 +56,7 @@ _MOST_QUERIES = 50
 """A program that waits so often for queries that have ended, or starts so many, never ends."""
 _UNWRITTEN = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|SCHEMA_NOT_FOUND|is not a Delta table"
-    r"|DELTA_\w*(NOT_FOUND|MISSING)"
+    r"|DELTA_\w*(NOT_FOUND|MISSING)|requires a single-part namespace|CATALOG_NOT_FOUND"
 )
 """What Spark says of a table or a path that is not there."""
 _UNREADABLE = re.compile(r"(No FileSystem for scheme|FileSystem not found|Failed to find (the )?data source).*")
@@ -632,7 +631,7 @@ def run(
                     if program.cells:
                         with _methods_of_a_platform():
                             platform.run()
-                    elif file is not None and flows.defines(_text(file)):
+                    elif file is not None and flows.defines(file):
                         runpy.run_path(file, {"spark": session}, os.path.splitext(os.path.basename(file))[0])
                     elif file is not None:
                         runpy.run_path(file, run_name="__main__")
@@ -650,11 +649,6 @@ def run(
                 program_run.at_exit.close()
             program_run.end()
     return program_run
-
-
-def _text(file: str) -> str:
-    with tokenize.open(file) as opened:
-        return opened.read()
 
 
 def ddl(schema: Any) -> str:

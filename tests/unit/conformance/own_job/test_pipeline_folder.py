@@ -126,3 +126,13 @@ def test_a_pipeline_without_flows_has_nothing_to_try(folder: Path) -> None:
         WrongUsage, match="no stream fills a table of this pipeline, so there is nothing to try: add a flow"
     ):
         queries(folder)
+
+
+def test_all_samples_that_the_flows_of_a_file_lack_are_named_at_once(folder: Path) -> None:
+    (folder / "more.sql").write_text(FLOW.format("orders") + FLOW.format("sales"))
+    with pytest.raises(WrongUsage) as lacks:
+        queries(folder, "clicks")
+    assert [line.strip() for line in str(lacks.value).splitlines() if "--sample" in line] == [
+        "--sample orders=orders.jsonl",
+        "--sample sales=sales.jsonl",
+    ]

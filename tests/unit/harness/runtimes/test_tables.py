@@ -157,6 +157,11 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "4.0.5",
             "s3a://dim/products: a batch read or write needs what a trial does not have",
         ),
+        (
+            "AnalysisException: [REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires a single-part namespace, but got `a`.`b`.",
+            "3.5.9",
+            "but got `a`.`b`: a batch read or write needs what a trial does not have",
+        ),
         ("NameError(\"name 'spark' is not defined\")", "3.5.9", "spark = SparkSession.builder.getOrCreate()"),
     ],
 )

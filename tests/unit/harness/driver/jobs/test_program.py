@@ -655,6 +655,7 @@ raise RuntimeError({!r})
         ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `out` cannot be found", ""),
         ("Path does not exist: s3://out", ""),
         ("[PATH_NOT_FOUND] x", ""),
+        ("spark_catalog requires a single-part namespace, but got `main`.`sales`.", ""),
         (
             'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "abfss"\nat x',
             'No FileSystem for scheme "abfss"',
