@@ -99,6 +99,11 @@ class InAFolder:
     def id(self, key: str, place: str) -> str:  # noqa: ARG002 – places of other pages are in other files
         return place
 
+    def parts(self, key: str) -> str:
+        """Return the file with the parts that a page shares with others of its folder; empty at the top, where pages are whole."""
+        folder = posixpath.dirname(self.file(key)).partition("/")[0]
+        return f"{folder}/shared.js" if folder else ""
+
     def asset(self, name: str, seen_from: str) -> str:
         return posixpath.relpath(name, posixpath.dirname(self.file(seen_from)) or ".")
 
@@ -116,6 +121,9 @@ class InOneFile:
 
     def id(self, key: str, place: str) -> str:
         return f"{key}:{place}" if place else key
+
+    def parts(self, key: str) -> str:  # noqa: ARG002 – there is no other file
+        return ""
 
     def asset(self, name: str, seen_from: str) -> str:  # noqa: ARG002
         return name

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from base64 import b32encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
+from hashlib import sha256
 from html import escape
 from typing import Any
 
@@ -53,12 +55,38 @@ OTHERS = "compare/others"
 _FEW_CASES = 2
 
 
+class Parts(dict[str, str]):
+    """Parts that a page shares with others, by the mark that stands for each: a script puts them in its place."""
+
+    def __init__(self, file: str, known: dict[tuple[object, ...], str]) -> None:
+        super().__init__()
+        self.file = file
+        """What holds the parts of all pages; empty if the page is whole without a script."""
+        self._known = known
+
+    def share(self, *of: object, caller: Callable[[], str]) -> Markup:
+        """Return what stands for what a template writes between ``call`` and ``endcall``; ``of``: what it follows from, on any page."""
+        mark = self._known.get(of) or self.marked(caller())
+        if of and self.file:
+            self._known[of] = mark
+        return Markup(f"<!--{mark}-->" if self.file else mark)
+
+    def marked(self, part: str) -> str:
+        """Return what stands for a text in the data of a page; the text itself if the page is whole."""
+        if not self.file:
+            return part
+        mark = b32encode(sha256(part.encode("utf-8", "surrogatepass")).digest())[:8].decode().lower()
+        self[mark] = str(part)
+        return mark
+
+
 @dataclass(frozen=True)
 class Page:
     key: str
     title: str
     tab: str
     body: Markup
+    parts: Parts
 
 
 @dataclass(frozen=True)
@@ -71,14 +99,17 @@ class PairCell:
     current: bool
 
 
-class _Unindented(Extension):
-    """Leaves out the indentation of templates, a tenth of a large page."""
+class _Light(Extension):
+    """Leaves out what HTML need not have, a fifth of a large page: indentation, quotes of simple values, ends that follow."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
-        return _INDENTATION.sub("", source)
+        light = _INDENTATION.sub("", source)
+        return light if str(name).endswith(".svg") else _ENDS.sub("", _QUOTES.sub(r"=\1", light))
 
 
 _INDENTATION = re.compile("^ +", re.MULTILINE)
+_QUOTES = re.compile(r'(?<=[a-z])="([\w#./:,-]+|\{\{ (?:href|here|link)\([^}]*\) \}\})"(?=[ >])')
+_ENDS = re.compile("</(?:li|dt|dd|tr|th|td|thead|tbody|option)>")
 
 
 @cache
@@ -86,7 +117,7 @@ def templates() -> Environment:
     """Return the templates; everything they print is escaped."""
     environment = Environment(
         loader=PackageLoader("reports.html"),
-        extensions=[_Unindented],
+        extensions=[_Light],
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -107,7 +138,9 @@ def templates() -> Environment:
         code=lambda text: Markup(escape(visible(text), quote=False)),
         source_link=SourceLink.of,
     )
-    environment.globals.update(documentation=DOCUMENTATION, conditions=KINDS, gate_words=WORDS)
+    environment.globals.update(
+        documentation=DOCUMENTATION, conditions=KINDS, gate_words=WORDS, share=lambda caller: caller()
+    )
     return environment
 
 
@@ -135,6 +168,8 @@ def search_index(report: Report, addresses: Addresses) -> list[dict[str, str]]:
 class _Renderer:
     report: Report
     addresses: Addresses
+    _known: dict[str, dict[tuple[object, ...], str]] = field(default_factory=dict)
+    """Maps the folder of pages to the marks of parts that one of them has by now."""
 
     def front(self) -> Page:
         pair = self.report.front_pair
@@ -247,12 +282,16 @@ class _Renderer:
         return self.addresses.page(page, seen_from, place)
 
     def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
+        parts = Parts(self.addresses.parts(key), self._known.setdefault(key[: key.rfind("/")], {}))
         body = rendered(
             template,
+            share=parts.share,
+            marked=lambda rows: [(parts.marked(features), *counts) for features, *counts in rows],
+            whole=not parts.file,
             href=partial(self._href, key),
             here=partial(self.addresses.page, key, key),
             id=partial(self.addresses.id, key),
             report=self.report,
             **about,
         )
-        return Page(key, title, tab, Markup(body))
+        return Page(key, title, tab, Markup(body), parts)

@@ -35,7 +35,7 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
     Raises as `conformance.core.output_file.write_file`.
     """
     text = rendered(template, title=title, style="", **values)
-    classes = {name for names in re.findall('class="([^"]*)"', text) for name in names.split()}
+    classes = {name for names in re.findall('class="?([^">]*)', text) for name in names.split()}
     style = "\n".join(line for line, needed in _style() if not needed or needed & classes)
     write_file(path, text.replace("<style>", f"<style>{style}", 1), page_kind(kind))
 

@@ -248,13 +248,6 @@ class TimelineColumn:
 
 
 @dataclass(frozen=True)
-class StepBand:
-    x: float
-    width: float
-    number: int
-
-
-@dataclass(frozen=True)
 class DrawnRow:
     x: float
     y: float
@@ -296,7 +289,8 @@ class Timeline:
     top: float
     bottom: float
     columns: tuple[TimelineColumn, ...]
-    bands: tuple[StepBand, ...]
+    bands: tuple[tuple[float, int], ...]
+    """Where each step begins, and its number."""
     ticks: tuple[TimeTick, ...]
     breaks: tuple[float, ...]
     windows: tuple[DrawnWindow, ...]
@@ -424,11 +418,10 @@ class _Layout:
             return where.batch == account.seen.id
         return at + 1 == len(self._shown) or self._shown[at + 1].step != account.step
 
-    def _bands(self) -> Iterator[StepBand]:
+    def _bands(self) -> Iterator[tuple[float, int]]:
         for at, account in enumerate(self._shown):
             if at == 0 or self._shown[at - 1].step != account.step:
-                width = sum(self._column for other in self._shown if other.step == account.step)
-                yield StepBand(self._x(at), width, account.step)
+                yield self._x(at), account.step
 
     def _ticks(self) -> Iterator[TimeTick]:
         watermarks = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +23,7 @@ from reports.analysis.gate import DRAFT
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.overview_pages import feed
-from reports.html.pages import FRONT, TAB_GROUPS, Page, rendered, renderings, search_index
+from reports.html.pages import FRONT, TAB_GROUPS, Page, Parts, rendered, renderings, search_index
 from reports.html.standalone import asset, make_folder, page_kind
 from reports.html.upgrade_page import PICTURE, write_upgrade_page
 
@@ -46,12 +47,16 @@ def write(report: Report, out: Path) -> Path:
         upgrades = [partial(_upgrade_page, report, pair, folder / addresses.upgrades) for pair in report.pairs]
         rendered = [partial(_write, render, folder, addresses) for render in renderings(report, addresses)]
         # What takes longest comes first.
-        divide([*upgrades, *rendered], _do)
+        jobs: list[Callable[[], Parts | None]] = [*upgrades, *rendered]
+        parts: dict[str, dict[str, str]] = {}
+        for file, shared in chain.from_iterable(divide(jobs, _do)):
+            parts.setdefault(file, {}).update(shared)
+        for file, shared in parts.items():
+            _put(folder / file, _script("shared", dict(sorted(shared.items()))))
         _put(folder / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
         for name in ASSETS:
             _put(folder / name, asset(name))
-        # A page that is opened as a file may load a script, but no JSON.
-        _put(folder / "search-index.js", f"globalThis.searchEntries = {json.dumps(search_index(report, addresses))};\n")
+        _put(folder / "search-index.js", _script("searchEntries", search_index(report, addresses)))
     return front
 
 
@@ -124,7 +129,7 @@ def write_one_file(report: Report, out: Path) -> Path:
     return out / ONE_FILE
 
 
-def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
+def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> Parts:
     page = render()
     text = rendered(
         "page.html",
@@ -133,10 +138,13 @@ def _write(render: Callable[[], Page], out: Path, addresses: InAFolder) -> None:
         tab=page.tab,
         groups=TAB_GROUPS,
         body=page.body,
+        parts=page.parts.file,
+        share=page.parts.share,
         link=lambda key: addresses.page(key, page.key),
         asset=lambda name: addresses.asset(name, page.key),
     )
     _put(out / addresses.file(page.key), text)
+    return page.parts
 
 
 def _upgrade_page(report: Report, pair: Changes, folder: Path) -> None:
@@ -144,10 +152,14 @@ def _upgrade_page(report: Report, pair: Changes, folder: Path) -> None:
         pass
 
 
-def _do(jobs: Iterable[Callable[[], None]]) -> None:
-    for job in jobs:
-        job()
+def _do(jobs: Iterable[Callable[[], Parts | None]]) -> list[tuple[str, dict[str, str]]]:
+    return [(parts.file, {**parts}) for job in jobs if (parts := job())]
 
 
 def _put(path: Path, text: str) -> None:
     write_file(path, text, PAGE if path.suffix == ".html" else ASSET)
+
+
+def _script(name: str, value: object) -> str:
+    """Return a script that names a value: a page that is opened as a file may load a script, but no JSON."""
+    return f"globalThis.{name} = {json.dumps(value, ensure_ascii=False, separators=(',', ':'))};\n"

@@ -1,8 +1,27 @@
-// Comfort on top of pages that are complete without it: filters, whose state is in the address, and keys.
+// Filters, whose state is in the address, keys, and the parts that pages in a folder share. The pages at the top are complete without it.
 "use strict";
 (() => {
   const single = document.body.classList.contains("single");
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  // What a page shares with others lies in a file of their folder; a comment marks its place.
+  const put = (root) => {
+    const found = document.createNodeIterator(root, NodeFilter.SHOW_COMMENT), marks = [];
+    for (let mark; (mark = found.nextNode());) if (globalThis.shared && shared[mark.data]) marks.push(mark);
+    for (const mark of marks) {
+      const part = document.createElement("template");
+      part.innerHTML = shared[mark.data];
+      put(part.content);
+      for (const end of all("[data-end]", part.content)) end.replaceWith(document.querySelector("h1").dataset[end.dataset.end]);
+      mark.replaceWith(part.content);
+    }
+  };
+  put(document);
+  for (const link of all(".grid a")) {
+    if (link.pathname !== location.pathname || link.hash) continue;
+    link.setAttribute("aria-current", "page");
+    link.parentElement.classList.add("current");
+  }
 
   // The address: #place, #?state, or in one file #page, #page:place, #page?state.
   const parts = () => {
@@ -223,7 +242,7 @@
   // Features of one's own query rank the changes: first those that need only what is ticked, then those that need some of it.
   const features = (form) => {
     const root = pageOf(form), rule = JSON.parse(form.dataset.features);
-    const split = (text) => text.split("|").filter((one) => one);
+    const split = (text) => ((globalThis.shared && shared[text]) ?? text).split("|").filter((one) => one);
     const compared = JSON.parse(form.dataset.compared).map(([needs, count]) => ({ needs: split(needs), count }));
     const total = compared.reduce((sum, one) => sum + one.count, 0);
     const items = all("[data-item]", root).map((item, at) => {
@@ -311,6 +330,15 @@
     [made.type, made.textContent] = ["button", words];
     made.setAttribute("aria-label", label);
     return place.appendChild(made);
+  };
+
+  // A step has its address and, as a region that keys can scroll, its name.
+  const step = (details) => {
+    const number = details.querySelector(".number").textContent, on = details.parentElement.dataset.on, region = details.querySelector(".scroll");
+    details.firstElementChild.insertAdjacentHTML("afterend", `<p class="permalink"><a href="#${encodeURIComponent(details.id)}">link to this step</a></p>`);
+    details.querySelector(".permalink a").setAttribute("aria-label", `Link to this step: ${number} on ${on}`);
+    if (!region) return;
+    region.setAttribute("aria-label", `Step ${number} on ${on}, side by side`);
   };
 
   // A picture as a file: what it looks like is in the stylesheet, so it is written into each element.
@@ -425,6 +453,11 @@
     if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
     restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search));
     picked.push(...all("[data-pick]", root).map(pick), ...all("[data-known]", root).map(others));
+    all(".account > .step[id]", root).forEach(step);
+    for (const region of all(".scroll[aria-label], .scroll[aria-labelledby]", root)) {
+      region.tabIndex = 0;
+      region.setAttribute("role", "region");
+    }
     all("figure[data-name]", root).forEach(save);
     all("[data-copy]", root).forEach(copy);
   };

@@ -12,6 +12,7 @@ from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
 from tests.support import cells as a
+from tests.support.pages import whole_page
 from tests.unit.reports.html.test_site import HOSTILE, Page
 
 
@@ -32,7 +33,7 @@ def text(tmp_path: Path, *met_by_each: str) -> str:
 
 def test_what_becomes_of_them_is_told_worst_first(tmp_path: Path) -> None:
     told = text(tmp_path, "resumed", "refused", "violates")
-    plain = " ".join(re.sub("<[^>]+>", "", told).split())
+    plain = " ".join(re.sub("<[^>]+>", "", told.replace("<li>", " ")).split())
     assert "Checkpoints of 3.5.9 on 4.3.0: of 3 tried checkpoints, 1 is refused, 1 is not as expected." in plain
     assert "no case can change your rows or fail. Of 3 tried checkpoints, 1 is refused, 1 is not as expected." in plain
     assert told.index("<span>f/2</span>") < told.index("<span>f/1</span>")
@@ -50,7 +51,7 @@ def test_the_page_of_the_case_has_what_a_refusal_says(tmp_path: Path) -> None:
     error = ErrorSeen(stage="run", classes=("Incompatible",), message="Check the <fields>.\nMore")
     upgrades = tuple(one.model_copy(update={"case": "f/a", "error": error}) for one in found.results.upgrades)
     write(Report.of(replace(found.results, upgrades=upgrades), Suite(())), tmp_path / "site")
-    assert (tmp_path / "site/cases/f/a.html").read_text().count("“Check the &lt;fields&gt;.”") == 1
+    assert whole_page(tmp_path / "site/cases/f/a.html").count("“Check the &lt;fields&gt;.”") == 1
 
 
 def test_checkpoints_of_a_case_that_meet_the_same_share_an_item(tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_checkpoints_of_a_case_that_meet_the_same_share_an_item(tmp_path: Path) 
     ]
     found = report(tmp_path)
     write(Report.of(replace(found.results, upgrades=(*same, *others)), Suite(())), tmp_path / "site")
-    items = (tmp_path / "site/cases/f/a.html").read_text().split("<li data-checkpoint>")[1:]
+    items = whole_page(tmp_path / "site/cases/f/a.html").split("<li data-checkpoint>")[1:]
     refused, resumed = (" ".join(re.sub("<[^>]+>", "", item).split()) for item in items)
     assert refused.startswith("⊘ refused, as documented")
     assert "“The state is gone.”" in refused

@@ -24,7 +24,7 @@ def test_one_version(tmp_path: Path) -> None:
     assert "Your results: 4.3.0" in text
     assert "1 of 3 cases that apply: as expected" in text
     assert "✗ 2 not as expected or without a result" in text
-    assert re.findall(r'class="title" href="cases/f/(.).html"', text) == ["b", "c"]
+    assert re.findall(r"class=title href=cases/f/(.).html", text) == ["b", "c"]
     assert "None of these cases is among the published results" in text
 
 
