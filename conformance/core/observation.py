@@ -357,15 +357,21 @@ class Observation(FrozenRecord):
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         return step.columns or self.columns
 
-    def in_any_order(self, columns: Set[str]) -> Observation:
-        """Return the same with the elements of arrays sorted in these columns, to compare what comes in an order that is not promised."""
+    def comparable(self, in_no_order: Set[str], not_fixed: Set[str]) -> Observation:
+        """Return the same with the elements of arrays sorted in some columns, whose order is not promised, and null in columns that no
+        rows fix."""
 
-        def sorted_rows(step: StepSeen, rows: tuple[EmittedRow, ...]) -> tuple[EmittedRow, ...]:
-            sort = [column.name in columns and "array<" in column.type for column in self.columns_of(step)]
-            return tuple(tuple(_sorted(value) if sort[at] else value for at, value in enumerate(row)) for row in rows)
+        def rows_of(step: StepSeen, rows: tuple[EmittedRow, ...]) -> tuple[EmittedRow, ...]:
+            columns = self.columns_of(step)
+            sort = [column.name in in_no_order and "array<" in column.type for column in columns]
+            null = [column.name in not_fixed for column in columns]
+            return tuple(
+                tuple(None if null[at] else _sorted(value) if sort[at] else value for at, value in enumerate(row))
+                for row in rows
+            )
 
         def of(step: StepSeen) -> StepSeen:
-            batches = (batch.model_copy(update={"rows": sorted_rows(step, batch.rows)}) for batch in step.batches)
+            batches = (batch.model_copy(update={"rows": rows_of(step, batch.rows)}) for batch in step.batches)
             return step.model_copy(update={"batches": tuple(batches)})
 
         return self.model_copy(update={"steps": tuple(map(of, self.steps))})

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.observation import Observation
-from conformance.query.reading import PHYSICAL_PLAN, PlanNode, analyzed_plan, expressions, physical_plan, watermark_of
+from conformance.query.reading import (
+    PHYSICAL_PLAN,
+    PlanCall,
+    PlanNode,
+    analyzed_plan,
+    expressions,
+    physical_plan,
+    read_calls,
+    watermark_of,
+)
 
 TITLES = {
     "Aggregate": "the aggregation",
@@ -89,11 +98,15 @@ class JobPlan:
         Source: the note of both functions in Spark's documentation of SQL functions: "The function is non-deterministic because the
         order of collected results depends on the order of the rows which may be non-deterministic after a shuffle."
         """
+        return self.columns_by(_COLLECTS.search)
+
+    def columns_by(self, makes: Callable[[str], object]) -> frozenset[str]:
+        """Return the columns with an expression for which ``makes`` is true, or made of such a column."""
         numbers, names = set[str](), set[str]()
         for node in reversed(self.nodes):
             for text in expressions(node.arguments):
                 made, _, column = text.rstrip("] ").rpartition(" AS ")
-                if _COLLECTS.search(made) or not numbers.isdisjoint(_ID.findall(made)):
+                if makes(made) or not numbers.isdisjoint(_ID.findall(made)):
                     numbers.update(_ID.findall(column))
                     names.add(without_numbers(column))
         return frozenset(names)
@@ -143,6 +156,19 @@ class JobPlan:
             marked = re.search(rf"{re.escape(read.column)}#\d+", node.arguments)
             expression = _made_by(node, marked[0]) if marked else read.column
             yield PlanWatermark(OperatorInput(node.name, number), read.column, read.delay, expression, node)
+
+
+_CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})
+CLOCK = "current_batch_timestamp"
+"""What a plan shows of each function that asks the clock."""
+
+
+def not_fixed(plan: str, other: str = "") -> Iterator[PlanCall]:
+    """Yield the calls in a plan that ask chance or the clock; a seed that the plan of another version has too is one of the author's."""
+    seeded = {call.text for call in read_calls(plan)} & {call.text for call in read_calls(other)}
+    for call in read_calls(plan):
+        if call.function == CLOCK or (call.function in _CHANCE and call.text not in seeded):
+            yield call
 
 
 def keys_of(node: PlanNode) -> tuple[str, ...]:

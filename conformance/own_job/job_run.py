@@ -29,7 +29,7 @@ from conformance.judging.verdict import why_incoherent
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.language.streams import FILES
-from conformance.own_job.analyzed_plan import JobPlan
+from conformance.own_job.analyzed_plan import JobPlan, not_fixed
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
@@ -79,11 +79,11 @@ class CellAnswer:
         steps = self.observation.steps if self.observation is not None else ()
         return any(batch.rows for step in steps if step.number >= first for batch in step.batches)
 
-    def in_any_order(self, columns: frozenset[str]) -> CellAnswer:
-        """The answer with sorted arrays in these columns."""
+    def comparable(self, in_no_order: frozenset[str], not_fixed: frozenset[str]) -> CellAnswer:
+        """The answer with sorted arrays in some columns and null in others."""
         if self.run is None:
             return self
-        observations = tuple(observation.in_any_order(columns) for observation in self.run.observations)
+        observations = tuple(observation.comparable(in_no_order, not_fixed) for observation in self.run.observations)
         return replace(self, run=replace(self.run, observations=observations))
 
     def as_far_as(self, case: Case) -> CellAnswer:
@@ -157,18 +157,34 @@ class JobRun:
 
     @property
     def in_no_order(self) -> frozenset[str]:
-        """The columns with arrays in an order that Spark does not promise, by the plans; none if only digests of the rows are known."""
+        """The columns with arrays in an order that Spark does not promise, by the plans."""
+        return frozenset().union(*(plan.in_no_order for plan in self._plans))
+
+    @property
+    def not_fixed(self) -> frozenset[str]:
+        """The columns that the clock or chance makes, by the plans."""
+        plans = self._plans
+        texts = {
+            call.text
+            for plan in plans
+            for call in not_fixed(plan.text, next((each.text for each in plans if each != plan), ""))
+        }
+        return frozenset().union(*(plan.columns_by(lambda made: any(text in made for text in texts)) for plan in plans))
+
+    @property
+    def _plans(self) -> tuple[JobPlan, ...]:
+        """The plans of both versions; none if only digests of the rows are known."""
         seen = () if self.files else (answer.observation for answer in self.wholes)
-        return frozenset().union(
-            *(JobPlan.of(observation).in_no_order for observation in seen if observation is not None)
-        )
+        return tuple(dict.fromkeys(JobPlan.of(observation) for observation in seen if observation is not None))
 
     @cached_property
     def compared(self) -> JobRun:
-        """The same with what is compared: arrays in no order are sorted."""
-        columns = self.in_no_order
+        """The same with what is compared: arrays in no order are sorted, and columns that nothing fixes are null."""
+        columns = self.in_no_order, self.not_fixed
         return (
-            replace(self, answers=tuple(answer.in_any_order(columns) for answer in self.answers)) if columns else self
+            replace(self, answers=tuple(answer.comparable(*columns) for answer in self.answers))
+            if any(columns)
+            else self
         )
 
     @property

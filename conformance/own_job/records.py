@@ -46,6 +46,7 @@ def record(verdict: JobVerdict, known: Mapping[str, Json] = NOTHING_KNOWN) -> di
         "asked_otherwise": list(verdict.asked_otherwise),
         "not_covered": list(verdict.not_shown),
         "not_fixed": list(verdict.not_fixed),
+        "left_out": list(verdict.left_out),
         "reordered": list(verdict.reordered),
         "by_order": list(verdict.by_order),
         "failures": [{"spark": target.spark, "why": why} for target, why in verdict.failures],

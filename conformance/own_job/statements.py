@@ -104,7 +104,8 @@ def statements(verdict: JobVerdict) -> Iterator[Statement]:
     if verdict.answer == "same" and _SORTS.search(verdict.plan):
         yield Statement("unsupported", "–", "the order of the rows is not compared, though the query sorts them")
     if verdict.not_fixed and verdict.answer in ("same", "differs"):
-        yield Statement("unsupported", "–", NOT_FIXED, verdict.not_fixed)
+        left_out = f"not compared, since the sample does not fix it: {', '.join(verdict.left_out)}"
+        yield Statement("unsupported", "–", left_out if verdict.left_out else NOT_FIXED, verdict.not_fixed)
     if verdict.not_shown:
         yield Statement("unsupported", "–", "not covered, because this sample never showed it:", verdict.not_shown)
 

@@ -27,6 +27,7 @@ from conformance.judging.comparison import (
 )
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict
+from conformance.own_job.analyzed_plan import CLOCK, not_fixed
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import ANSI, AS_FROM_THE_START, NO_ROWS_AFTER, CellAnswer, JobRun
 from conformance.query.reading import read_calls
@@ -154,6 +155,8 @@ class JobVerdict:
     """What no micro-batch of the earlier version showed."""
     not_fixed: tuple[str, ...] = ()
     """What does not depend on the rows of the sample alone, by the plan: ``rand(…) in the projection of r``."""
+    left_out: tuple[str, ...] = ()
+    """The columns of which `not_fixed` is true, which are not compared."""
     reordered: tuple[str, ...] = ()
     """Columns with arrays in an order that Spark does not promise, which the two versions do not have in the same order."""
     by_order: tuple[str, ...] = ()
@@ -190,9 +193,9 @@ class JobVerdict:
 
 def judge_job(run: JobRun) -> JobVerdict:
     """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
-    wholes, in_no_order = _wholes(run), run.in_no_order
+    shown, in_no_order, left_out = _wholes(run), run.in_no_order, run.not_fixed
     run = run.compared
-    compared = _wholes(run)
+    wholes = _wholes(run)
     before, after = run.sides
     seen, other, digests = before.observation, after.observation, bool(run.files)
     complete = seen is not None and seen.complete
@@ -200,12 +203,12 @@ def judge_job(run: JobRun) -> JobVerdict:
     a, b = targets[run.before.name], targets[run.after.name]
     plans = {target: text for target, answered in ((a, seen), (b, other)) if (text := _plan(answered))}
     planned_by, plan = next(iter(plans.items()), (None, ""))
-    not_fixed = tuple(dict.fromkeys(_not_fixed(*plans.values())))
+    calls = tuple(dict.fromkeys(_not_fixed(*plans.values())))
     emitted = before.emits_rows() or after.emits_rows()
-    failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, not_fixed, emitted=emitted)
+    failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, calls, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
-    change = _change(*compared, digests=digests)
-    reordered = in_no_order and change != _change(*wholes, digests=digests)
+    change = _change(*wholes, digests=digests)
+    reordered = in_no_order and not left_out and change != _change(*shown, digests=digests)
     different = change is not None and not only_keeps_less_state(seen, other)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
@@ -218,7 +221,7 @@ def judge_job(run: JobRun) -> JobVerdict:
         before=a,
         after=b,
         conf=run.conf,
-        wholes=wholes,
+        wholes=(replace(shown[0], verdict=wholes[0].verdict), replace(shown[1], verdict=wholes[1].verdict)),
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         without_handoff=run.without_handoff if handoffs else (),
@@ -230,7 +233,8 @@ def judge_job(run: JobRun) -> JobVerdict:
         planned_by=planned_by,
         columns=columns,
         not_shown=not_shown,
-        not_fixed=not_fixed,
+        not_fixed=calls,
+        left_out=tuple(sorted(left_out.intersection(_emitted_columns(seen, other)))),
         reordered=tuple(sorted(in_no_order)) if reordered else (),
         by_order=tuple(dict.fromkeys(_by_order(*plans.values()))) if change is not None else (),
         ansi=_ansi(run, seen, other) if change is not None else "",
@@ -265,24 +269,19 @@ def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | Non
     return replace(change, what="other rows, by their digest") if digests and where.what == "rows" else change
 
 
-_CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})
-_CLOCK = "current_batch_timestamp"
-"""What a plan shows of each function that asks the clock."""
-
-
 def _plan(seen: Observation | None) -> str:
     return next((step.plan for step in seen.steps if step.plan and step.error is None), "") if seen is not None else ""
 
 
 def _not_fixed(plan: str = "", other: str = "") -> Iterator[str]:
-    """The calls that ask chance or the clock, by the plans that are told; a seed that both versions show is one of the author's."""
-    seeded = {call.text for call in read_calls(plan)} & {call.text for call in read_calls(other)}
+    """What the calls are that ask chance or the clock, by the plans that are known."""
     unless_seeded = "" if other else ", unless your code gives its seed"
-    for call in read_calls(plan):
-        if call.function == _CLOCK:
-            yield f"the clock in {call.place}"
-        elif call.function in _CHANCE and call.text not in seeded:
-            yield f"{call.function}(…) in {call.place}{unless_seeded}"
+    for call in not_fixed(plan, other):
+        yield (
+            f"the clock in {call.place}"
+            if call.function == CLOCK
+            else f"{call.function}(…) in {call.place}{unless_seeded}"
+        )
 
 
 _ORDER = {
@@ -342,6 +341,11 @@ def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool,
     if different:
         return "differs"
     return "same" if complete else "fails"
+
+
+def _emitted_columns(*seen: Observation | None) -> set[str]:
+    """The names of the columns that the queries emit."""
+    return {column.name for answer in seen if answer is not None for column in answer.columns}
 
 
 def _wholes(run: JobRun) -> tuple[WholeRun, WholeRun]:

@@ -613,6 +613,32 @@ def test_other_elements_and_an_order_that_no_function_leaves_open_are_other_rows
     assert concluded.line.endswith("depends on the order of rows, which Spark does not promise.")
 
 
+CLOCK = "== Analyzed Logical Plan ==\nwho: string\nProject [who#1, current_batch_timestamp(1, TimestampType, None) AS at#2]\n"
+
+
+def stamped(*emitted: tuple[str, str]) -> Observation:
+    seen = observed(*(step(at, batch(at - 1, rows=(row,))) for at, row in enumerate(emitted, 1)))
+    columns = Column(name="who", type="string"), Column(name="at", type="timestamp")
+    return with_plan(seen.model_copy(update={"columns": columns}), CLOCK)
+
+
+def test_a_column_that_the_clock_makes_is_not_compared_and_all_others_are() -> None:
+    before, after = stamped(("ada", "10:00"), ("bob", "10:01")), stamped(("ada", "11:00"), ("bob", "11:01"))
+    run = ran(before, after, before, after)
+    first, *others = run.answers
+    twice = replace(first, run=replace(first.run, observations=(before, stamped(("ada", "12:00"), ("bob", "12:01")))))
+    verdict = judge_job(replace(run, answers=(twice, *others)))
+    assert (verdict.answer, verdict.exit_code, verdict.left_out) == ("same", 0, ("at",))
+    (statement,) = (each for each in statements(verdict) if each.text.startswith("not compared"))
+    assert (statement.text, statement.details) == (
+        "not compared, since the sample does not fix it: at",
+        ("the clock in the projection of at",),
+    )
+    assert verdict.wholes[0].observation == before
+    other = judge_job(ran(before, stamped(("eve", "11:00"), ("bob", "11:01")), before, after))
+    assert (other.answer, other.exit_code) == ("differs", 1)
+
+
 def test_a_job_that_is_not_comparable_says_what_it_calls() -> None:
     run = ran(with_plan(ROWS, UUID), ROWS, ROWS, ROWS)
     first, *others = run.answers
