@@ -75,7 +75,7 @@ def test_an_answer_has_at_most_25_lines_of_100_columns_and_the_same_as_json(caps
 
 def test_each_symptom_has_a_table_whose_cases_are_there(capsys):
     _, text, _ = answer_of(capsys, "explain", "--help")
-    symptoms = re.search(r"shows each cause: (.*?)\.", " ".join(text.replace("│", " ").split()))
+    symptoms = re.search(r"a case that shows it: (.*?)\.", " ".join(text.replace("│", " ").split()))
     names = re.findall(r"[a-z-]+", symptoms[1].replace(" or ", " "))
     assert len(names) == 7
     for name in names:
