@@ -21,6 +21,7 @@ _UNREAD = re.compile(
     r"|requires a single-part namespace|CATALOG_NOT_FOUND"
 )
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PIPELINE = (
     "a declarative pipeline is tried by its file, whose flows are queries: conformance check FILE.py, not FILE:FUNCTION"
 )
@@ -85,6 +86,9 @@ def _class(name: str, version: SparkVersion) -> str | None:
     artifact = _longest(known["sources"], name)
     if artifact is None and name.startswith("org.apache.spark."):
         return None  # a class that this release lacks
+    if artifact is None and name.startswith("com.databricks."):
+        own = f"; its state store in RocksDB is here {_ROCKSDB}" if "RocksDBStateStore" in name else ""
+        return f"no class {name}, which only Databricks has{own}: let an argument or --env choose it"
     what = f"no class {name} is loaded" if name else "a class of Java that the code calls is not loaded"
     return f"{what}: {_add(artifact, version)}"
 

@@ -151,6 +151,12 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "3.5.9",
             "no class acme.jobs.Sums is loaded: add --package '3.5=GROUP",
         ),
+        (
+            "java.lang.ClassNotFoundException: com.databricks.sql.streaming.state.RocksDBStateStoreProvider",
+            "3.5.9",
+            "which only Databricks has; its state store in RocksDB is here org.apache.spark.sql.execution.streaming.state.",
+        ),
+        ("java.lang.ClassNotFoundException: com.databricks.spark.xml.Xml", "3.5.9", "com.databricks:spark-xml_2.12"),
         ("NameError(\"name 'dbutils' is not defined\")", "3.5.9", "dbutils is not defined: is this a notebook?"),
         (
             "AnalysisException: [PATH_NOT_FOUND] Path does not exist: s3a://dim/products.",
