@@ -248,7 +248,7 @@ def test_what_an_engine_refuses_is_told_apart_from_what_it_answers_otherwise(mak
     assert found.outcome == outcome
     report = Report.of(apache, Suite(()), columns=[acme])
     about = bodies(report)["about"]
-    assert 'refuses 2, <span class=quiet>“with watermark”</span>: <a href=' in about
+    assert "refuses 2, <span class=quiet>“with watermark”</span>: <a href=" in about
     assert outcome in unescape(about)
 
 
