@@ -180,7 +180,11 @@ class JobRun:
     @cached_property
     def compared(self) -> JobRun:
         """The same with what is compared: arrays in no order are sorted, and columns that nothing fixes are null."""
-        columns = self.in_no_order, self.not_fixed
+        return self.comparable(self.in_no_order)
+
+    def comparable(self, in_no_order: frozenset[str]) -> JobRun:
+        """Return the same with sorted arrays in these columns, and null in the columns that nothing fixes."""
+        columns = in_no_order, self.not_fixed
         return (
             replace(self, answers=tuple(answer.comparable(*columns) for answer in self.answers))
             if any(columns)

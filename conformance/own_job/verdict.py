@@ -193,7 +193,7 @@ class JobVerdict:
 
 def judge_job(run: JobRun) -> JobVerdict:
     """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
-    shown, in_no_order, left_out = _wholes(run), run.in_no_order, run.not_fixed
+    shown, in_order, in_no_order, left_out = run, run.comparable(frozenset()), run.in_no_order, run.not_fixed
     run = run.compared
     wholes = _wholes(run)
     before, after = run.sides
@@ -208,7 +208,7 @@ def judge_job(run: JobRun) -> JobVerdict:
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, calls, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
     change = _change(*wholes, digests=digests)
-    reordered = in_no_order and not left_out and change != _change(*shown, digests=digests)
+    reordered = in_no_order and change != _change(*_wholes(in_order), digests=digests)
     different = change is not None and not only_keeps_less_state(seen, other)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
@@ -221,7 +221,7 @@ def judge_job(run: JobRun) -> JobVerdict:
         before=a,
         after=b,
         conf=run.conf,
-        wholes=(replace(shown[0], verdict=wholes[0].verdict), replace(shown[1], verdict=wholes[1].verdict)),
+        wholes=_as_shown(wholes, _wholes(shown)),
         # That a query which fails on the way fails from each checkpoint, too, says nothing of the checkpoint.
         handoffs=tuple(group for group in handoffs if complete or not group.verdict.fails_anyway),
         without_handoff=run.without_handoff if handoffs else (),
@@ -346,6 +346,11 @@ def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool,
 def _emitted_columns(*seen: Observation | None) -> set[str]:
     """The names of the columns that the queries emit."""
     return {column.name for answer in seen if answer is not None for column in answer.columns}
+
+
+def _as_shown(judged: tuple[WholeRun, WholeRun], shown: tuple[WholeRun, WholeRun]) -> tuple[WholeRun, WholeRun]:
+    """What the engines showed, with the verdicts on what is compared of it."""
+    return replace(shown[0], verdict=judged[0].verdict), replace(shown[1], verdict=judged[1].verdict)
 
 
 def _wholes(run: JobRun) -> tuple[WholeRun, WholeRun]:

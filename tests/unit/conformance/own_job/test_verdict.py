@@ -635,8 +635,22 @@ def test_a_column_that_the_clock_makes_is_not_compared_and_all_others_are() -> N
         ("the clock in the projection of at",),
     )
     assert verdict.wholes[0].observation == before
+    assert verdict.reordered == ()
     other = judge_job(ran(before, stamped(("eve", "11:00"), ("bob", "11:01")), before, after))
     assert (other.answer, other.exit_code) == ("differs", 1)
+
+
+def test_beside_a_column_of_the_clock_another_order_inside_arrays_is_said_too() -> None:
+    def seen(at: str, xs: list[int]) -> Observation:
+        emitted = observed(*(step(n, batch(n - 1, rows=((at, xs),))) for n in (1, 2)))
+        columns = Column(name="at", type="timestamp"), Column(name="xs", type="array<int>")
+        plan = CLOCK + "+- Aggregate [who#1], [who#1, collect_set(x#4, 0, 0) AS xs#3]\n"
+        return with_plan(emitted.model_copy(update={"columns": columns}), plan)
+
+    before, after = seen("10:00", [1, 2]), seen("11:00", [2, 1])
+    verdict = judge_job(ran(before, after, before, after))
+    assert (verdict.answer, verdict.left_out, verdict.reordered) == ("same", ("at",), ("xs",))
+    assert judge_job(ran(before, seen("11:00", [1, 2]), before, before)).reordered == ()
 
 
 def test_a_job_that_is_not_comparable_says_what_it_calls() -> None:
