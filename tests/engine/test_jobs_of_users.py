@@ -105,7 +105,7 @@ def test_a_true_verdict_is_no_disagreement() -> None:
         ({"answer": "lost"}, "answer: differs, check says lost"),
         ({"exit_code": 0}, "exit code: 1, check gives 0"),
         ({"lost": TRUE_OF_IT["lost"][:1]}, "without event time on 4.3.0: 1, check says None"),
-        ({"lost": TRUE_OF_IT["lost"][1:]}, "late on 3.5.9: {'dedupe': 2}, check says {}"),
+        ({"lost": TRUE_OF_IT["lost"][1:]}, "late on 3.5.9: {'deduplication': 2}, check says {}"),
         ({"lost": [{**each, "out": 7} for each in TRUE_OF_IT["lost"]]}, "out on 4.3.0: 8, check says 7"),
         ({"columns": []}, "columns: other, check says same"),
         ({"outcome": "resumed", "tried": [], "workaround": None}, "checkpoints: refused, check says resumed"),
