@@ -163,6 +163,12 @@ class Checkpoint:
     """How many files of the state have content that is not checked: they are large, or no checksums are beside them."""
 
     @property
+    def partitions(self) -> int | None:
+        """The number of partitions of the state by the stored settings; None if they do not tell."""
+        stored = self.settings.get("spark.sql.shuffle.partitions", "")
+        return int(stored) if re.fullmatch("[1-9][0-9]{0,5}", stored) else None
+
+    @property
     def state_version(self) -> int:
         """The version of the state that the next micro-batch needs; 0 if it begins without state."""
         if self.planned is not None and self.unfinished:
@@ -223,12 +229,9 @@ def read(files: Files, sink: Files | None = None) -> Checkpoint:
         return replace(
             checkpoint, missing=(MissingFile(PurePosixPath("state"), "micro-batches kept state, as the logs say"),)
         )
-    stored = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
-    partitions = int(stored) if re.fullmatch("[1-9][0-9]{0,5}", stored) else None
-
     keyed = {operator.number for operator in checkpoint.operators if operator.is_keyed}
     lacking = partial(
-        state.missing_files, files, partitions=partitions, written=partial(_state_ids, files), keyed=keyed
+        state.missing_files, files, partitions=checkpoint.partitions, written=partial(_state_ids, files), keyed=keyed
     )
     in_logs = (
         *_missing_in_logs(files, checkpoint, planned, committed),

@@ -31,8 +31,9 @@ _MOST: Final = 1 << 30
 _ROWS_OF_A_JOIN: Final = "-keyWithIndexToValue"
 _CHECKSUMS: Final = "spark.sql.streaming.stateStore.rowChecksum.enabled"
 _OF_SPARK: Final[dict[str, Times]] = {"expiresAtMicros": "expiry", "timeoutTimestamp": "timeout"}
+"""Spark's own columns with a time. A timeout is in milliseconds, -1 if there is none."""
 _OF_A_FUNCTION: Final = "groupState"
-"""Spark's own columns with a time, and that of a state function. A timeout is in milliseconds, -1 if there is none."""
+"""The column with the state of a function."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,6 @@ def rows_in_state(files: Files, checkpoint: Checkpoint) -> Iterator[OperatorRows
             unread = str(error)
         except (struct.error, IndexError):
             unread = f"state/{operator.number}: a row does not fit the schema"
-        except KeyError as error:
-            unread = "state/{}: a partition has no file {}.{}".format(operator.number, *reversed(error.args[0]))
         yield OperatorRows(operator.number, operator.name, () if unread else tuple(stores), unread)
 
 
@@ -193,15 +192,16 @@ def _rows(files: Files, checkpoint: Checkpoint, operator: int, store: str) -> It
             of_partition, version = kept[int(path.parts[2])], VERSION.fullmatch(path.name)
             if version and not version[2] and int(version[1]) <= checkpoint.state_version:
                 of_partition[version[3], int(version[1])] = path
-    partitions = checkpoint.settings.get("spark.sql.shuffle.partitions", "")
     for partition, there in sorted(kept.items()):
-        if partitions.isdecimal() and len(partitions) < 10 and partition >= int(partitions):
+        if checkpoint.partitions is not None and partition >= checkpoint.partitions:
             continue  # of before a repartition
         base = max((at for kind, at in there if kind == "snapshot"), default=0)
         rows: dict[bytes, bytes] = {}
         for at in range(max(base, 1), checkpoint.state_version + 1):
-            path = there["snapshot" if at == base else "delta", at]
-            _apply(rows, path, files.read(path))
+            kind = "snapshot" if at == base else "delta"
+            if (changes := there.get((kind, at))) is None:
+                raise DamagedCheckpoint(PurePosixPath("state", str(operator)), f"a partition has no file {at}.{kind}")
+            _apply(rows, changes, files.read(changes))
         yield from rows.items()
 
 

@@ -155,12 +155,12 @@ class JobRun:
         """What became of the whole case, each time that it ran."""
         return tuple(answer for answer in self.answers if answer.task.cut is None and not answer.task.workaround)
 
-    @property
+    @cached_property
     def in_no_order(self) -> frozenset[str]:
         """The columns with arrays in an order that Spark does not promise, by the plans."""
         return frozenset().union(*(plan.in_no_order for plan in self._plans))
 
-    @property
+    @cached_property
     def not_fixed(self) -> frozenset[str]:
         """The columns that the clock or chance makes, by the plans."""
         plans = self._plans
@@ -171,7 +171,7 @@ class JobRun:
         }
         return frozenset().union(*(plan.columns_by(lambda made: any(text in made for text in texts)) for plan in plans))
 
-    @property
+    @cached_property
     def _plans(self) -> tuple[JobPlan, ...]:
         """The plans of both versions; none if only digests of the rows are known."""
         seen = () if self.files else (answer.observation for answer in self.wholes)

@@ -193,7 +193,7 @@ class JobVerdict:
 
 def judge_job(run: JobRun) -> JobVerdict:
     """Judge the later version by what the earlier did, and each checkpoint by what its writer does itself, restarted or not."""
-    shown, in_order, in_no_order, left_out = run, run.comparable(frozenset()), run.in_no_order, run.not_fixed
+    shown, in_no_order, left_out = run, run.in_no_order, run.not_fixed
     run = run.compared
     wholes = _wholes(run)
     before, after = run.sides
@@ -208,7 +208,7 @@ def judge_job(run: JobRun) -> JobVerdict:
     failures = _failures(((a, wholes[0]), (b, wholes[1])), run.case, calls, emitted=emitted)
     columns = tuple(_other_columns(a, seen, b, other)) if seen is not None and other is not None else ()
     change = _change(*wholes, digests=digests)
-    reordered = in_no_order and change != _change(*_wholes(in_order), digests=digests)
+    reordered = in_no_order and change != _change(*_wholes(shown.comparable(frozenset())), digests=digests)
     different = change is not None and not only_keeps_less_state(seen, other)
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
