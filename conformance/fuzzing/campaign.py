@@ -340,7 +340,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
 
 
 def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
-    """Search until the time is over, and write each discrepancy when it is small; WrongUsage if there is no such family of cases."""
+    """Search until the time is over, and write each discrepancy once it is shrunk; WrongUsage if there is no such family of cases."""
     options = plan.options
     drawing = Drawing(options.families, plan.seed)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Event times that are no column of TIMESTAMP: text with a format or numbers with a unit, also inside a struct, JSON text or text with
+"""Event times that are not a TIMESTAMP column: text with a format or numbers with a unit, also inside a struct, JSON text or text with
 separators, as records of a topic have them."""
 
 from __future__ import annotations
