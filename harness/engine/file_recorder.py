@@ -14,16 +14,16 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from conformance.checkpoints.crash_images import FileContent, FileOperation, FileOperationKind
 from harness.errors import HarnessError
 
-_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x08, 0x40, 0x80, 0x100, 0x200
+_ATTRIBUTES, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x04, 0x08, 0x40, 0x80, 0x100, 0x200
 _OVERFLOW, _IGNORED, _IS_FOLDER, _ONLY_FOLDERS = 0x4000, 0x8000, 0x40000000, 0x01000000
-_MASK = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
+_MASK = _ATTRIBUTES | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
 _HEADER = struct.Struct("iIII")
 """Watch, mask, cookie of a rename, and length of the name that follows."""
 
@@ -167,6 +167,8 @@ class FileRecorder:
             self._renamed(self._moving.pop(cookie, None), path)
         elif mask & _DELETE:
             self._operations.append(_Operation("remove", path))
+        elif mask & _ATTRIBUTES and not mask & _IS_FOLDER:
+            self._dated(path)
 
     def _new_folder(self, path: str) -> None:
         self._known.add(path)
@@ -188,6 +190,14 @@ class FileRecorder:
     def _written(self, path: str, *, guessed: bool = False) -> None:
         content = self._content(self._links.get(path), path)
         self._operations.append(_Operation("write", path, content=content, guessed=guessed))
+
+    def _dated(self, path: str) -> None:
+        """Keep the modification time that a writer set after it had closed a file: a file source tells new files by it."""
+        for operation in reversed(self._operations):
+            if operation.kind == "write" and operation.path == path:
+                if operation.content is not None and (now := self._content(self._links.get(path), path)) is not None:
+                    operation.content = replace(operation.content, modified=now.modified)
+                break
 
     def _renamed(self, path: str | None, to: str) -> None:
         if path is None:

@@ -1,5 +1,6 @@
 """The recorder sees real operations on real files, in their order."""
 
+import os
 import shutil
 import sys
 import threading
@@ -7,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from conformance.checkpoints.crash_images import FolderContent
+from conformance.checkpoints.crash_images import FileContent, FolderContent
 from harness.engine import file_recorder
 from harness.engine.file_recorder import CannotRecord, FileRecorder, RecordingIncomplete
 
@@ -48,6 +49,25 @@ def test_a_file_that_is_renamed_into_its_place(root, record):
     ]
     assert found[1].file.content == b"done"
     assert found[1].file.modified == (root / "commits" / "0").stat().st_mtime_ns
+
+
+def test_a_file_has_the_time_that_its_writer_sets_after_it_was_recorded(root, tmp_path):
+    """A source reads a file again whose time differs from that in its log, once later files are a week younger."""
+    (tmp_path / "keep").mkdir()
+    written = threading.Event()
+
+    class Watched(FileRecorder):
+        def _written(self, path, *, guessed=False):
+            super()._written(path, guessed=guessed)
+            written.set()
+
+    with Watched(root, tmp_path / "keep") as recorder:
+        (root / "rows").write_text("a row")
+        assert written.wait(60)
+        os.utime(root / "rows", (7, 7))
+        (root / "rows").rename(root / "visible")
+    _, write, _ = recorder.operations()
+    assert write.file == FileContent(b"a row", 7 * 10**9)
 
 
 def test_a_file_that_was_there_before_may_be_written_again(root, record):
