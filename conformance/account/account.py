@@ -1,4 +1,4 @@
-"""The account of a micro-batch: rows in, the fate of each, watermarks, windows in state, rows out, and who says so.
+"""The account of a micro-batch: rows in, what became of each, watermarks, windows in state, rows out, and who says so.
 
 An engine counts rows that it dropped and rows of state; which ones these are only the reference model says. Its word counts for a
 micro-batch only if it predicted everything that the engine showed of it and of those before it. Where neither knows, the account
@@ -28,7 +28,7 @@ from conformance.query import read_query
 from conformance.query.reading import QueryReading
 
 Teller: TypeAlias = Literal["engine", "model"]
-RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
+Treatment: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
 """``behind``: at or before the watermark, and not known whether dropped; ``null``: without an event time; ``timeless``: its stream has
 no column of event time."""
 
@@ -59,7 +59,7 @@ class RowAccount:
     """The event time, in microseconds since the epoch."""
     text: str
     """The row as the case writes it."""
-    fate: RowFate
+    treatment: Treatment
     by: Teller = "engine"
     operator: str = ""
     """The operator that dropped it, if the model says so: ``aggregation by window``."""
@@ -257,9 +257,9 @@ class _Reading:
             for row in (row for partition in placed.partitions for row in partition):
                 known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
                 behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
-                fate: RowFate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                it: Treatment = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
                 values = list(row.values()) if isinstance(row, Mapping) else list(row)
-                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), fate, behind=behind)
+                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), it, behind=behind)
 
     def _by_the_engine(
         self, rows: Sequence[RowAccount], batch: BatchSeen, late_ms: int | None
@@ -271,7 +271,8 @@ class _Reading:
         if late is None:
             return tuple(rows)
         return tuple(
-            replace(row, fate="late" if row in late else "taken") if row.time_us is not None else row for row in rows
+            replace(row, treatment="late" if row in late else "taken") if row.time_us is not None else row
+            for row in rows
         )
 
     def _late(self, rows: Sequence[RowAccount], dropped: int, late_ms: int | None) -> list[RowAccount] | None:
@@ -306,10 +307,10 @@ class _Reading:
         for row in rows:
             operator = dropped.get((row.stream, places[row.stream]), "")
             places[row.stream] += 1
-            fate: RowFate = "late" if operator else "taken"
+            treatment: Treatment = "late" if operator else "taken"
             if row.time_us is not None and row.stream in read:
-                by: Teller = "engine" if row.fate == fate else "model"
-                row = replace(row, fate=fate, by=by, operator=operator)
+                by: Teller = "engine" if row.treatment == treatment else "model"
+                row = replace(row, treatment=treatment, by=by, operator=operator)
             judged.append(row)
         same = all(len(read[stream]) == count for stream, count in places.items() if stream in read)
         return tuple(judged if same else rows)

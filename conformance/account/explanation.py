@@ -183,8 +183,8 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccoun
     if seen.dropped:
         rule = catalogue()["late_watermark"]
         by = f" by watermark {instant(batch.late_ms)}" if batch.late_ms is not None else ""
-        rows = [row.text for row in batch.rows if row.fate == "late"]
-        decided = {row.fate for row in batch.rows if row.behind} == {"taken"}
+        rows = [row.text for row in batch.rows if row.treatment == "late"]
+        decided = {row.treatment for row in batch.rows if row.behind} == {"taken"}
         which = _listed(rows) or ("no row from all of its windows" if decided else "which rows is not known")
         yield ExplanationLine(f"late{by}, and dropped: {which}", "late", 2)
         if seen.dropped != len(rows):

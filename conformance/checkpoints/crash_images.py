@@ -293,9 +293,9 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
     yield from _of_first_attempt(recording, window)
 
 
-_FATES = ("whole", "whole", "as before", "empty", "cut off")
+_LEFT = ("whole", "whole", "as before", "empty", "cut off")
 """What a power failure leaves of a file that was written: nothing of it may be lost, its rename, all of its bytes, the last of them."""
-_FATES_OF_REMOVED = ("whole", "as before")
+_LEFT_OF_REMOVED = ("whole", "as before")
 
 
 def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]:
@@ -311,10 +311,10 @@ def _power_failures(recording: Recording, window: slice) -> Iterator[CrashImage]
             touched.add(draw.choice(earlier))
         for path in sorted(path for path in touched if path.startswith(_CHECKPOINT)):
             file = content.files.get(path)
-            fate = draw.choice(_FATES if file is not None else _FATES_OF_REMOVED)
-            left = before.files.get(path) if fate == "as before" else file
-            if file is not None and fate in ("empty", "cut off"):
-                left = file.part(draw.random() if fate == "cut off" else 0.0)
+            how = draw.choice(_LEFT if file is not None else _LEFT_OF_REMOVED)
+            left = before.files.get(path) if how == "as before" else file
+            if file is not None and how in ("empty", "cut off"):
+                left = file.part(draw.random() if how == "cut off" else 0.0)
             if left != file:
                 content = content.with_file(path, left)
                 damage.append(f"{path} {_left(left, file)}")

@@ -279,12 +279,12 @@ def _explain_job(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Print the explanation of each query of a job, or the curve of its delays; return the exit code."""
-    from conformance.own_job.delays import DelayCurve, curve_of
+    """Print the explanation of each query of a job, or the table of its delays; return the exit code."""
+    from conformance.own_job.delays import DelayTable, delay_table_of
     from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 
     target, notes = one_target(spark, "--spark")
-    answers: list[JobExplanation | DelayCurve] = []
+    answers: list[JobExplanation | DelayTable] = []
     codes: list[int] = []
     with _begun(output) as page, ExitStack() as stack:
         asked = queries(named, target, where, files, stack, notes)
@@ -295,7 +295,7 @@ def _explain_job(
             try:
                 on = target, asked.where, NoAnswers()
                 answer = explain_query(query, samples, *on, batches=batches, every_us=every_us)
-                answers.append(curve_of(answer, *on[1:]) if delays else answer)
+                answers.append(delay_table_of(answer, *on[1:]) if delays else answer)
             except NoAnswer as none:
                 print_error(f"conformance explain: {query.title}: {none}")
                 codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)

@@ -26,7 +26,7 @@ from conformance.cli.options import (
 )
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
-from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateWitness, plan_run, run_plan
+from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateEvidence, plan_run, run_plan
 from conformance.runner.project import ProjectSettings
 from reports.analysis.matrix import Matrix
 from reports.results.reading import Results
@@ -81,7 +81,7 @@ def run(
     code: Code,
     cluster: engine_options.ClusterOptions,
     state_store: engine_options.StateStore = None,
-    witness: StateWitness | None = option(
+    evidence: StateEvidence | None = option(
         None,
         "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
         "statestore",
@@ -122,7 +122,7 @@ def run(
             label=label,
             state_store=state_store,
             repeat=repeat,
-            witness=witness,
+            evidence=evidence,
             accelerator=with_,
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, cluster, connect=connect, code=code),

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from conformance.core.case import Case, Restart
 from conformance.core.observation import BatchSeen, EmittedRow, Observation
 from conformance.core.values import show_ms
-from conformance.judging.finding import FindingLocation, ReplayDiffers, Witness, WitnessesDisagree
+from conformance.judging.finding import Evidence, EvidenceDisagrees, FindingLocation, ReplayDiffers
 
 
-def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
+def disagreements(case: Case, observation: Observation) -> Iterator[EvidenceDisagrees]:
     """Every micro-batch whose watermark is not the same in all records.
 
     The progress has no watermark if the query has none, which is not a disagreement. The commit log is compared only between
@@ -32,18 +32,18 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
         for batch in step.batches:
             place = FindingLocation.of_step(case, step.number, (batch.id,))
             committed = before.next_watermark if before is not None and batch.id == before.id + 1 else None
-            witnesses: dict[Witness, int | None] = {
+            said: dict[Evidence, int | None] = {
                 "progress": batch.watermark,
                 "commit log of the batch before": committed,
             }
-            for witness, watermark in witnesses.items():
+            for evidence, watermark in said.items():
                 if watermark not in (None, batch.logged):
                     expected, observed = show_ms(batch.logged), show_ms(watermark)
-                    yield WitnessesDisagree(place=place, expected=expected, observed=observed, witness=witness)
+                    yield EvidenceDisagrees(place=place, expected=expected, observed=observed, evidence=evidence)
             before = batch
 
 
-def state_disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
+def state_disagreements(case: Case, observation: Observation) -> Iterator[EvidenceDisagrees]:
     """Every step after which the state in the checkpoint does not have as many rows as the progress says."""
     for step in observation.steps:
         if step.stored is None:
@@ -55,12 +55,12 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
         if len(stored) == len(counted):
             counted = tuple(rows if other is not None else None for rows, other in zip(counted, stored, strict=True))
         if counted != stored:
-            yield WitnessesDisagree(
+            yield EvidenceDisagrees(
                 aspect="state",
                 place=FindingLocation.of_step(case, step.number, (last.id,)),
                 expected=counted,
                 observed=stored,
-                witness="data source statestore",
+                evidence="data source statestore",
             )
 
 

@@ -22,7 +22,7 @@ from conformance.core.wording import counted, shortened
 ErrorPart: TypeAlias = Literal["class", "message", "stage"]
 Section: TypeAlias = Literal["differs", "upgrades"]
 """The key of a case under which an entry is."""
-Witness: TypeAlias = Literal["progress", "commit log of the batch before", "data source statestore"]
+Evidence: TypeAlias = Literal["progress", "commit log of the batch before", "data source statestore"]
 Cells: TypeAlias = tuple[Json, ...]
 
 INDENT = "  "
@@ -223,19 +223,19 @@ class StaleEntry(_Finding):
         yield f"{INDENT}the entry says: {self.expected}"
 
 
-class WitnessesDisagree(_Finding):
+class EvidenceDisagrees(_Finding):
     """Independent sources disagree on the watermark of a micro-batch, or on the state after it."""
 
-    kind: Literal["witness"] = "witness"
+    kind: Literal["evidence"] = "evidence"
     aspect: Literal["watermark", "state"] = "watermark"
     expected: Json
     """The watermark in the checkpoint's offset log; the state rows of each operator in the progress."""
     observed: Json
-    witness: Witness
+    evidence: Evidence
 
     def body(self) -> Iterator[str]:
         source = "the progress says" if self.aspect == "state" else "the offset log says the batch ran with"
-        yield f"{self.aspect}: {source} {cell(self.expected)}, the {self.witness} says {cell(self.observed)}"
+        yield f"{self.aspect}: {source} {cell(self.expected)}, the {self.evidence} says {cell(self.observed)}"
 
 
 class ReplayDiffers(_Finding):
@@ -260,7 +260,7 @@ Finding: TypeAlias = Annotated[
     | PlanDiffers
     | ErrorDiffers
     | StaleEntry
-    | WitnessesDisagree
+    | EvidenceDisagrees
     | ReplayDiffers,
     Field(discriminator="kind"),
 ]

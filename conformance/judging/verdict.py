@@ -62,8 +62,8 @@ def with_findings(
     if results.broken is not None:
         notes = (results.broken, *results.notes)
         return replace(verdict, status="broken", findings=results.findings, notes=notes, differs=None)
-    witnesses = (disagreements, state_disagreements, lost_or_doubled)
-    wrong = (*results.findings, *(finding for compared in witnesses for finding in compared(case, observation)))
+    contradictions = (disagreements, state_disagreements, lost_or_doubled)
+    wrong = (*results.findings, *(finding for compared in contradictions for finding in compared(case, observation)))
     # Findings about the same step and micro-batches stand together.
     findings = (*stale, *sorted(wrong, key=lambda finding: (finding.place.step or 0, finding.place.batches)))
     status: Status = "violates" if findings else as_documented(entry)

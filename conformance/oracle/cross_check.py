@@ -155,7 +155,7 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
     with_case = verdict_on(case, prediction).status in AS_THE_CASE_SAYS
     with_engine = divergence(prediction.observation, observation, upto=place, error_classes=False) is None
-    # The expectation may come from the model. Spark's own test is a second witness against an engine.
+    # The expectation may come from the model. Spark's own test is a second source against an engine.
     test = next((mirror.id for mirror in case.mirrors if mirror.id.startswith("T") and mirror.partly is None), None)
     blamed = f"so does Spark's own test {test}; the engine is probably wrong" if test else "which is wrong is not known"
     side = {

@@ -24,8 +24,8 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_o
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
 from conformance.own_job.many_rows import NO_INSTANT
-from conformance.own_job.row_fates import NotKnown, check_predicted, dropped_in, late_by
 from conformance.own_job.sample import RECORD_ARRIVAL, Sample, arrival_keys, when_sent
+from conformance.own_job.treatment import NotKnown, check_predicted, dropped_in, late_by
 from conformance.query import read_query
 from conformance.query_progress.causes import duration
 from conformance.query_progress.query_page import DelaysShown, QueryPage
@@ -52,7 +52,7 @@ class DelayPoint:
 
 
 @dataclass(frozen=True)
-class DelayCurve:
+class DelayTable:
     answer: JobExplanation
     rows: int
     """The rows of the sample that reach the operator with an event time."""
@@ -99,7 +99,7 @@ class DelayCurve:
         yield from (f"  {line}" for line in self._notes(detail))
 
     def _table(self) -> list[tuple[str, ...]]:
-        """Return the lines of the curve, titles first; the last column marks the query's own delay."""
+        """Return the lines of the table, titles first; the last column marks the query's own delay."""
         table = [("delay", "rows dropped", "of the file", "results changed", "state", "results", "")]
         for point in self.points:
             share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
@@ -120,8 +120,8 @@ class DelayCurve:
             counts = all(batch.dropped is not None for batch in job.seen.batches)
             what = "watermark, rows dropped, state" if counts else "watermark and state; it does not count dropped rows"
             yield f"Spark {version} with {at} does what the model says: {what}{alone}"
-        if job.fates.unknown:
-            yield f"counted at the first operator that keeps state; not known: {job.fates.unknown}"
+        if job.treated.unknown:
+            yield f"counted at the first operator that keeps state; not known: {job.treated.unknown}"
         if self.unmeasured:
             yield f"of the sample alone: {self.unmeasured}"
         if not self._by_arrival:
@@ -189,23 +189,23 @@ class DelayCurve:
         }
 
 
-def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnswer]) -> DelayCurve:
-    """Compute the curve of a query that was explained, and run the query with two more delays.
+def delay_table_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnswer]) -> DelayTable:
+    """Compute the table of a query that was explained, and run the query with two more delays.
 
     Raises NoAnswer: what becomes of the rows is not known, or the model and the engine differ; as `execute`.
     """
-    job, fates = answer.job, answer.job.fates
+    job, treated = answer.job, answer.job.treated
     own_ms = job.plan.delay_ms
-    if own_ms is None or fates.case is None or fates.prediction is None:
+    if own_ms is None or treated.case is None or treated.prediction is None:
         stateless = "no row is dropped, whatever the delay: the query has no watermark, or keeps no state"
-        raise NoAnswer(f"no curve: {fates.unknown or stateless}")
-    given = (row for row in fates.rows if row.time_us is not None and row.fate != "filtered")
+        raise NoAnswer(f"no table of delays: {treated.unknown or stateless}")
+    given = (row for row in treated.rows if row.time_us is not None and row.treatment != "filtered")
     rows = sorted(given, key=lambda row: row.step)
-    end_of = _end_of(fates.case)
+    end_of = _end_of(treated.case)
     timed = ((row.step, row.stream, row.time_us or 0) for row in rows)
     by_rule = lateness_of(timed, {row.stream for row in rows}, end_of)
     try:
-        late = Counter(_late(fates.with_delay(_text(0))))
+        late = Counter(_late(treated.with_delay(_text(0))))
         model = replace(by_rule, late=late)
         same = all(by_rule.dropped_with(at) == model.dropped_with(at) for at in (0, own_ms, *map(shortest_above, late)))
         measured = _of_file(answer, [row.time_us or 0 for row in rows] if same else None, end_of)
@@ -213,11 +213,11 @@ def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnsw
         keeping = model.delay_for(1)
         delays = _candidates({0, own_ms, keeping}, of_file or model)
         tried = _tried(own_ms, keeping, delays)
-        predictions = {delay: fates.with_delay(_text(delay)) for delay in {*delays, *tried}}
+        predictions = {delay: treated.with_delay(_text(delay)) for delay in {*delays, *tried}}
     except (Unpredictable, ModelDefect) as why:
-        raise NoAnswer(f"no curve: {why}") from None
+        raise NoAnswer(f"no table of delays: {why}") from None
     # Several watermarks may have a delay of their own each.
-    predictions[own_ms] = fates.prediction
+    predictions[own_ms] = treated.prediction
     checked = takewhile(lambda delay: _agrees(answer, delay, predictions[delay], where, display), tried)
     complete = _results(predictions[max(predictions)])
 
@@ -230,7 +230,7 @@ def curve_of(answer: JobExplanation, where: EngineUse, display: Display[CellAnsw
 
     points = tuple(map(point, sorted(predictions)))
     own = next(each for each in points if each.delay_ms == own_ms)
-    return DelayCurve(answer, len(rows), complete.total(), own, points, model, of_file, (own_ms, *checked), unmeasured)
+    return DelayTable(answer, len(rows), complete.total(), own, points, model, of_file, (own_ms, *checked), unmeasured)
 
 
 def _of_file(answer: JobExplanation, times: Sequence[int] | None, end_of: EndOf) -> Lateness | str:
@@ -283,7 +283,7 @@ def _late(prediction: Prediction) -> Iterator[int]:
 
 
 def _candidates(wanted: set[int], lateness: Lateness) -> list[int]:
-    """Return the delays of the curve: those that are asked for, and some of the others at which the number of dropped rows changes."""
+    """Return the delays of the table: those that are asked for, and some of the others at which the number of dropped rows changes."""
     wanted = {*wanted, *map(lateness.delay_for, SHARES)}
     late = sorted({*map(shortest_above, lateness.late)} - wanted)
     room = max(_MOST_POINTS - len(wanted), 0)
@@ -304,7 +304,7 @@ def _agrees(
     case = answer.job.case
     other = case.model_copy(update={"id": f"{case.id}-{delay}ms", "conf": {**case.conf, DELAY: _text(delay)}})
     seen = answer_of(other, answer.target, where, display)
-    what = f"no curve: with a delay of {duration(delay)}"
+    what = f"no table of delays: with a delay of {duration(delay)}"
     if seen.error is not None:
         raise NoAnswer(f"{what} it fails: {seen.error.first_line}")
     if any(mark.delay_ms != delay for mark in JobPlan.of(seen).watermarks):

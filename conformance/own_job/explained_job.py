@@ -18,8 +18,8 @@ from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
 from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, run_cells, telling_plan, write_sample
-from conformance.own_job.row_fates import Fate, RowFate, RowsThere, batches_of, fates_of, rows_given, together
 from conformance.own_job.sample import Sample
+from conformance.own_job.treatment import RowsThere, TreatedRow, Treatment, batches_of, rows_given, together, treat_rows
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import SOUND, cause_lines, cause_records
 from conformance.query_progress.causes import Cause, duration
@@ -32,7 +32,7 @@ from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 
 MOST_BATCHES_SHOWN = 8
-_FATES: tuple[Fate, ...] = (
+_TREATMENTS: tuple[Treatment, ...] = (
     "no event time",
     "late",
     "filtered",
@@ -44,9 +44,9 @@ _FATES: tuple[Fate, ...] = (
     "out",
     "not known",
 )
-"""The fates of rows, what a person looks for first."""
+"""The treated of rows, what a person looks for first."""
 _EACH = 3
-"""How many rows of a fate are shown."""
+"""How many rows of a treatment are shown."""
 
 
 class NoAnswer(Exception):
@@ -91,28 +91,28 @@ class JobExplanation:
     @cached_property
     def page(self) -> QueryPage:
         """The same for a page."""
-        fates, error = self.job.fates, self.job.seen.error
-        counts = Counter(row.fate for row in fates.rows)
-        known = ", ".join(f"{counts[fate]} {fate}" for fate in reversed(_FATES) if counts[fate])
-        given, emitted = counted(len(fates.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
-        notes = [f"next: {line}" for line in released(fates, self.job.plan)]
-        if fates.unknown:
-            notes.append(f"not known: {'' if fates.prediction else 'what became of each row: '}{fates.unknown}")
+        treated, error = self.job.treated, self.job.seen.error
+        counts = Counter(row.treatment for row in treated.rows)
+        known = ", ".join(f"{counts[how]} {how}" for how in reversed(_TREATMENTS) if counts[how])
+        given, emitted = counted(len(treated.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
+        notes = [f"next: {line}" for line in released(treated, self.job.plan)]
+        if treated.unknown:
+            notes.append(f"not known: {'' if treated.prediction else 'what became of each row: '}{treated.unknown}")
         return QueryPage(
             f"{self.query.title} on {self.target.version}: {given} in: {known}; {counted(emitted, 'row')} emitted",
             self.causes,
-            f"{SOUND}{' is known' if error or fates.unknown else ''}",
+            f"{SOUND}{' is known' if error or treated.unknown else ''}",
             tuple(notes),
             self._over_time(),
             f"it fails with {error.title} at {error.stage}: {shortened(error.first_line, 160)}" if error else "",
-            [_record(row) for row in fates.rows],
+            [_record(row) for row in treated.rows],
         )
 
     def _over_time(self) -> OverTime:
         over_time, clock = OverTime(), self._clock()
         newest: dict[Series, int | None] = {}
         for step, batch in batches_of(self.job.seen):
-            for row in self.job.fates.rows if len(batch.sources) > 1 else ():
+            for row in self.job.treated.rows if len(batch.sources) > 1 else ():
                 if row.step == step and row.time_us is not None:
                     of_stream = Series("event time", f"newest of {row.stream}")
                     newest[of_stream] = max(newest.get(of_stream) or 0, row.time_us // 1000)
@@ -148,11 +148,11 @@ class JobExplanation:
             yield f"{len(batches) - MOST_BATCHES_SHOWN} more micro-batches: --json has all"
 
     def _rows(self) -> Iterator[str]:
-        for fate in _FATES[:-3]:
-            rows = self.job.fates.of(fate)
+        for treatment in _TREATMENTS[:-3]:
+            rows = self.job.treated.of(treatment)
             shown = "; ".join(_described(row) for row in rows[:_EACH])
             if rows:
-                yield f"{fate}: {shown}{f'; {len(rows) - _EACH} more' if len(rows) > _EACH else ''}"
+                yield f"{treatment}: {shown}{f'; {len(rows) - _EACH} more' if len(rows) > _EACH else ''}"
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
@@ -178,20 +178,20 @@ class JobExplanation:
                 for step, batch in batches_of(self.job.seen)
             ],
             "rows": [*self.page.rows],
-            "notKnown": self.job.fates.unknown or None,
+            "notKnown": self.job.treated.unknown or None,
         }
 
 
-def _described(row: RowFate) -> str:
+def _described(row: TreatedRow) -> str:
     text = f"{row.stream} ({shortened(row.text, 44)})"
-    if row.fate == "late":
+    if row.treatment == "late":
         passed = "its window" if row.window else "it"
         by = f", the watermark had passed {passed} by {duration(row.late_by_ms)}" if row.late_by_ms is not None else ""
         return f"{text} in micro-batch {row.batch}{by}"
-    return f"{text} until {show(row.window.end)}" if row.window is not None and row.fate == "in state" else text
+    return f"{text} until {show(row.window.end)}" if row.window is not None and row.treatment == "in state" else text
 
 
-def _record(row: RowFate) -> dict[str, Json]:
+def _record(row: TreatedRow) -> dict[str, Json]:
     window = row.window and {"start": show(row.window.start), "end": show(row.window.end)}
     time = show(row.time_us) if row.time_us is not None else None
     return {
@@ -199,7 +199,7 @@ def _record(row: RowFate) -> dict[str, Json]:
         "step": row.step,
         "row": row.text,
         "eventTime": time,
-        "fate": row.fate,
+        "treatment": row.treatment,
         "microBatch": row.batch,
         "window": window,
         "lateByMs": row.late_by_ms,
@@ -238,10 +238,10 @@ def explain_query(
         plan = JobPlan.of(seen)
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
-    fates = fates_of(case, target.version, seen, plan, there, where.runtime.conf)
+    treated = treat_rows(case, target.version, seen, plan, there, where.runtime.conf)
     zone = {**where.runtime.conf, **case.conf}.get("spark.sql.session.timeZone", "UTC")
     return JobExplanation(
-        query, target, Explained(case, seen, plan, fates, query.trigger, zone, query.sink), samples, every_us
+        query, target, Explained(case, seen, plan, treated, query.trigger, zone, query.sink), samples, every_us
     )
 
 

@@ -1,4 +1,4 @@
-"""Why rows of a sample are missing or wait, by the plan of the job, what the engine showed and the fate of each row."""
+"""Why rows of a sample are missing or wait, by the plan of the job, what the engine showed and the treatment of each row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.core.wording import counted, shortened
 from conformance.language.printing import inline
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
-from conformance.own_job.row_fates import Fates, RowFate, rows_given
+from conformance.own_job.treatment import TreatedRow, TreatedRows, rows_given
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import Cause, duration, newest_first, silent_source, units
 from conformance.query_progress.tracks import Queries, Run
@@ -51,7 +51,7 @@ class Explained:
     case: Case
     seen: Observation
     plan: JobPlan
-    fates: Fates
+    treated: TreatedRows
     trigger: str
     zone: str = "UTC"
     """Of the session."""
@@ -65,13 +65,13 @@ class Explained:
         return next((run for query in queries.by_id.values() for run in reversed(query.runs) if run.batches), None)
 
     @property
-    def given(self) -> Iterator[tuple[RowFate, Mapping[str, Json]]]:
+    def given(self) -> Iterator[tuple[TreatedRow, Mapping[str, Json]]]:
         """The rows of the sample: what became of each, and its values by the names of their columns."""
-        fates = iter(self.fates.rows)
+        treated = iter(self.treated.rows)
         for stream, schema in self.case.streams.items():
             names = [field.name for field in schema.fields]
             for row in (row for step in self.case.steps for row in rows_given(step.action, stream)):
-                yield next(fates), row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
+                yield next(treated), row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
 
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
@@ -136,7 +136,7 @@ def _zone(job: Explained) -> Cause | None:
         for name, text in values.items()
         if name in words and isinstance(text, str) and _LOCAL.search(text)
     }
-    late = job.fates.of("late")
+    late = job.treated.of("late")
     if not late or not {*late} <= local.keys() or zone not in available_timezones():
         return None
     worst = max(late, key=lambda row: row.late_by_ms or 0)
@@ -145,22 +145,22 @@ def _zone(job: Explained) -> Cause | None:
     if before != after and by <= abs(before - after):
         way, set_by = "back" if after < before else "forward", duration(abs(before - after))
         return Cause.of("daylight-saving", evidence, column=local[worst], zone=zone, way=way, offset=set_by)
-    if by <= abs(at) and len(local) < len(job.fates.rows):
+    if by <= abs(at) and len(local) < len(job.treated.rows):
         return Cause.of("session-zone", evidence, column=local[worst], zone=zone, offset=duration(abs(at)))
     return None
 
 
-def _offset(zone: str, row: RowFate, hours: int = 0) -> int:
+def _offset(zone: str, row: TreatedRow, hours: int = 0) -> int:
     """How far a zone is from UTC at the event time of a row or hours later, in ms."""
     at = datetime.fromtimestamp((row.time_us or 0) / 10**6, UTC) + timedelta(hours=hours)
     return int((at.astimezone(ZoneInfo(zone)).utcoffset() or timedelta()).total_seconds() * 1000)
 
 
 def _nulls(job: Explained) -> Cause | None:
-    nulls, marks = job.fates.of("no event time"), job.plan.watermarks
+    nulls, marks, rows = job.treated.of("no event time"), job.plan.watermarks, job.treated.rows
     if not nulls or not marks:
         return None
-    evidence = [f"{len(nulls)} of {counted(len(job.fates.rows), 'row')} have no event time, such as {_shown(nulls[0])}"]
+    evidence = [f"{len(nulls)} of {counted(len(rows), 'row')} have no event time, such as {_shown(nulls[0])}"]
     made = next((mark.expression for mark in marks if not mark.expression.isidentifier()), None)
     if made is None:
         return Cause.of("null-event-time", *evidence, f"{marks[0].column} is null in the source")
@@ -175,7 +175,7 @@ def _other_time(job: Explained) -> Cause | None:
     for mark in job.plan.watermarks:
         for mistake in filter(None, map(_mistake, _ARGUMENT.findall(mark.expression))):
             evidence = [f"the event time is {shortened(mark.expression, 90)}"]
-            if late := job.fates.of("late"):
+            if late := job.treated.of("late"):
                 worst = max(late, key=lambda row: row.late_by_ms or 0)
                 by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
                 evidence.append(f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}")
@@ -185,8 +185,8 @@ def _other_time(job: Explained) -> Cause | None:
 
 def _future_row(job: Explained) -> Cause | None:
     """A row far ahead of all others, after which every row was late; without it, the model drops hardly any."""
-    fates, late = job.fates, job.fates.of("late")
-    timed = sorted((row for row in fates.rows if row.time_us is not None), key=lambda row: row.time_us or 0)
+    treated, late = job.treated, job.treated.of("late")
+    timed = sorted((row for row in treated.rows if row.time_us is not None), key=lambda row: row.time_us or 0)
     if len(timed) < _FEW or not late or timed[-1].time_us is None or timed[-2].time_us is None:
         return None
     newest, ahead = timed[-1], (timed[-1].time_us - timed[-2].time_us) // 1000
@@ -194,37 +194,37 @@ def _future_row(job: Explained) -> Cause | None:
     if (
         ahead < max(_FEW * (job.plan.delay_ms or 0), _HALF_HOUR_MS)
         or len(after) < 2
-        or any(row.fate != "late" for row in after)
+        or any(row.treatment != "late" for row in after)
     ):
         return None
-    left = fates.late_without(fates.rows.index(newest))
+    left = treated.late_without(treated.rows.index(newest))
     if left * 2 > len(late):
         return None
     text = f"{_shown(newest)}: {duration(ahead)} after all others; all {len(after)} rows that came later are late"
     return Cause.of(
-        "future-row", text, f"without it {left} of {len(fates.rows) - 1} rows are late, by the reference model"
+        "future-row", text, f"without it {left} of {len(treated.rows) - 1} rows are late, by the reference model"
     )
 
 
 def _partition(job: Explained) -> Cause | None:
     """Late rows that are all of one partition of a topic, whose own rows come in order."""
-    parts: dict[str, list[RowFate]] = {}
+    parts: dict[str, list[TreatedRow]] = {}
     for row, values in job.given:
         if "partition" in values and row.time_us is not None:
             parts.setdefault(f"{row.stream}-{values['partition']}", []).append(row)
-    behind = [part for part, rows in parts.items() if any(row.fate == "late" for row in rows)]
+    behind = [part for part, rows in parts.items() if any(row.treatment == "late" for row in rows)]
     if len(parts) < 2 or len(behind) != 1:
         return None
     rows, slack = parts[behind[0]], (job.plan.delay_ms or 0) * 1000
-    late = [row for row in rows if row.fate == "late"]
+    late = [row for row in rows if row.treatment == "late"]
     if any((b.time_us or 0) < (a.time_us or 0) - slack for a, b in pairwise(rows)):
         return None
-    text = f"all late rows, {len(late)} of {len(job.fates.rows)}, are of it, such as {_shown(late[0])}; its rows are in order"
+    text = f"all late rows, {len(late)} of {len(job.treated.rows)}, are of it, such as {_shown(late[0])}; its rows are in order"
     return Cause.of("lagging-partition", text, partition=behind[0])
 
 
 def _short_delay(job: Explained) -> Cause | None:
-    late, fates = job.fates.of("late"), job.fates
+    late, treated = job.treated.of("late"), job.treated
     counts = sum(batch.dropped or 0 for batch in job.seen.batches)
     if not late and not counts:
         return None
@@ -234,22 +234,22 @@ def _short_delay(job: Explained) -> Cause | None:
     text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
     passed = f": the watermark had passed {'its window' if worst.window else 'it'} by {duration(worst.late_by_ms or 0)}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"
-    if (delay := _delay_that_keeps(job.fates, job.plan.delay_ms)) is not None:
-        total = sum(row.fate not in ("filtered", "no event time") for row in fates.rows)
+    if (delay := _delay_that_keeps(job.treated, job.plan.delay_ms)) is not None:
+        total = sum(row.treatment not in ("filtered", "no event time") for row in treated.rows)
         longer = f"a delay of {delay} keeps {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
-    together = fates.late_together()
+    together = treated.late_together()
     apart = f"in one micro-batch {together or 'none'} of them would be late: a rate limit that divides a backlog makes rows late"
     return Cause.of("short-delay", f"{text}{passed}", *([apart] if together < len(late) else []), longer=longer)
 
 
-def _delay_that_keeps(fates: Fates, size: int | None) -> str | None:
+def _delay_that_keeps(treated: TreatedRows, size: int | None) -> str | None:
     """The shortest delay, rounded as by `whole`, with which the model drops no row; None if no such delay is known."""
-    by = max((row.late_by_ms or 0 for row in fates.of("late")), default=0)
+    by = max((row.late_by_ms or 0 for row in treated.of("late")), default=0)
     if size is None:
         return None
     delay = shortest_above(size + by)
     text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
-    return text if fates.late_with(text) == 0 else None
+    return text if treated.late_with(text) == 0 else None
 
 
 def _again(job: Explained) -> Cause | None:
@@ -334,12 +334,12 @@ def _waits(job: Explained) -> Cause | None:
     out, held = sum(len(batch.rows) for batch in batches), sum(batches[-1].state) if batches else 0
     if not held or job.case.output_mode != "append" or job.plan.first is None:
         return None
-    waiting, watermark = job.fates.of("in state"), batches[-1].next_watermark or 0
+    waiting, watermark = job.treated.of("in state"), batches[-1].next_watermark or 0
     times = f"{counted(held, 'row')} in state, {out} out; watermark {show_ms(watermark)}"
     first = job.plan.first
     if first.name == "Join":
         outer = re.match(r"\W*(Left|Right|Full)Outer", first.arguments)
-        alone = job.fates.of("without partner")
+        alone = job.treated.of("without partner")
         if outer is None or not waiting or alone:
             return None
         matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
@@ -355,13 +355,13 @@ def _waits(job: Explained) -> Cause | None:
             "last-windows-left-by-once", times, f"such as the window that ends at {show(last.end) if last else ''}"
         )
     if job.trigger in ("once", "availableNow"):
-        return Cause.of("last-windows-left", times, *released(job.fates, job.plan), trigger=job.trigger)
-    return Cause.of("append-before-any-later-row", times, *released(job.fates, job.plan)) if not out else None
+        return Cause.of("last-windows-left", times, *released(job.treated, job.plan), trigger=job.trigger)
+    return Cause.of("append-before-any-later-row", times, *released(job.treated, job.plan)) if not out else None
 
 
-def released(fates: Fates, plan: JobPlan) -> Iterator[str]:
+def released(treated: TreatedRows, plan: JobPlan) -> Iterator[str]:
     """Yield what must come so that the next window comes out."""
-    windows = sorted({row.window for row in fates.of("in state") if row.window is not None}, key=lambda span: span.end)
+    windows = sorted({row.window for row in treated.of("in state") if row.window}, key=lambda span: span.end)
     if windows:
         first, delay = windows[0], plan.delay_ms
         row = f", by a row at {show(first.end + delay * 1000)} or later" if delay is not None else ""
@@ -381,5 +381,5 @@ def _state_seen(job: Explained) -> str:
     return f"rows in state after each micro-batch: {', '.join(map(str, sizes))}"
 
 
-def _shown(row: RowFate) -> str:
+def _shown(row: TreatedRow) -> str:
     return f"{row.stream} ({shortened(row.text, 60)})"

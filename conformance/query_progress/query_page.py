@@ -19,7 +19,7 @@ class DelaysShown:
     """With a line of titles."""
     notes: tuple[str, ...]
     record: Mapping[str, Json]
-    """The curve, as programs get it."""
+    """The table, as programs get it."""
 
 
 @dataclass(frozen=True)

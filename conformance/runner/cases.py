@@ -47,7 +47,7 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Header
 
 NOTHING_YET = "the case expects nothing yet: `conformance case record {file}` fills in what Spark does"
-StateWitness: TypeAlias = Literal["statestore"]
+StateEvidence: TypeAlias = Literal["statestore"]
 """``statestore``: Spark's data source for the state in a checkpoint."""
 
 
@@ -74,7 +74,7 @@ class RunOptions(SessionOptions):
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
     repeat: int = 1
-    witness: StateWitness | None = None
+    evidence: StateEvidence | None = None
     accelerator: str | None = None
     """The name of the plugin that runs operators of its plans."""
 
@@ -185,7 +185,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
     store, repeat, cluster = options.store, options.repeat, options.runtime.cluster
     limits = options.concurrency.limits(len(queues(cells)), store=store, repeat=repeat, cluster=cluster)
-    if options.witness is not None:
+    if options.evidence is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
     names = [target.name for target in plan.targets]
     answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()

@@ -1,4 +1,4 @@
-"""The seam between the harness and what a case runs in: local, cluster, Connect, container."""
+"""The interface between the harness and what a case runs in: local, cluster, Connect, container."""
 
 from __future__ import annotations
 

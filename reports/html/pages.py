@@ -39,7 +39,7 @@ from reports.html.overview_pages import (
 )
 from reports.html.search import DOCUMENTATION, asked_questions, entries, index
 from reports.html.texts import capitalized, cut, fact, in_code, visible
-from reports.html.timeline import COUNTS, FATES
+from reports.html.timeline import COUNTS, TREATMENTS
 from reports.results.records import TargetRecord
 
 TAB_GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -203,7 +203,7 @@ class _Renderer:
             case "vanished":
                 return {"causes": causes(report), "bugs": self._filtered("status", "bug")}
             case "understand":
-                return {"page": understand_page(report), "counts": COUNTS, "fates": FATES}
+                return {"page": understand_page(report), "counts": COUNTS, "treated": TREATMENTS}
             case "matrix":
                 return {"page": matrix_page(report), "summary": summary(report.matrix)}
             case "bugs":
@@ -231,7 +231,7 @@ class _Renderer:
             title_of=self.report.title,
             family_href=family,
             counts=COUNTS,
-            fates=FATES,
+            treated=TREATMENTS,
         )
 
     def _filtered(self, name: str, value: str) -> str:

@@ -119,7 +119,7 @@ def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[Window
 
 def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
     for at, batch in enumerate(shown[:before]):
-        if any(row.fate != "late" and span.holds(row.time_us) for row in batch.rows):
+        if any(row.treatment != "late" and span.holds(row.time_us) for row in batch.rows):
             return at
     return before
 
@@ -215,7 +215,7 @@ INSET = 3.0
 """The gap between a bar and the edge of its micro-batch."""
 COUNTS = ("read", "emitted", "dropped", "state")
 
-FATES: Mapping[str, str] = {
+TREATMENTS: Mapping[str, str] = {
     "taken": "processed",
     "late": "dropped as late",
     "model-taken": "processed, by the reference model",
@@ -228,7 +228,7 @@ FATES: Mapping[str, str] = {
 
 
 def mark_of(row: RowAccount) -> str:
-    return f"model-{row.fate}" if row.by == "model" else row.fate
+    return f"model-{row.treatment}" if row.by == "model" else row.treatment
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class TimelineColumn:
 class DrawnRow:
     x: float
     y: float
-    fate: str
+    treatment: str
     tooltip: str
 
 
@@ -304,7 +304,7 @@ class Timeline:
     """The path of the behaviour compared with, if it is different."""
     null_lane: float | None
     described: str
-    fates: tuple[str, ...]
+    treated: tuple[str, ...]
     left_out: int
     """The number of micro-batches that are not drawn because there are too many."""
 
@@ -347,16 +347,16 @@ class _Layout:
         self._plot = max(height, 1.5 * LINE * crowd + 2 * PAD)
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
-        self._null = any(row.fate in ("null", "timeless") for batch in shown for row in batch.rows)
+        self._null = any(row.treatment in ("null", "timeless") for batch in shown for row in batch.rows)
         labels = [self._show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max(map(len, labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
         rows = tuple(self._rows())
-        marks = {row.fate for row in rows}
+        marks = {row.treatment for row in rows}
         watermarks = [batch.seen.watermark for batch in self._shown]
         late = [batch.late_ms for batch in self._shown]
-        rows_behind = any(row.behind or row.fate == "late" for batch in self._shown for row in batch.rows)
+        rows_behind = any(row.behind or row.treatment == "late" for batch in self._shown for row in batch.rows)
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -376,7 +376,7 @@ class _Layout:
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            fates=tuple(fate for fate in FATES if fate in marks),
+            treated=tuple(treatment for treatment in TREATMENTS if treatment in marks),
             left_out=self._left_out,
         )
 
@@ -441,7 +441,7 @@ class _Layout:
                 x = self._x(at) + self._column * place / (len(account.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
                 behind = " although behind the watermark" if mark_of(row) == "taken" and row.behind else ""
-                tooltip = f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
+                tooltip = f"{row.stream}: {row.text} – {TREATMENTS[mark_of(row)]}{behind}"
                 yield DrawnRow(round(x, 1), y, mark_of(row), tooltip)
 
     def _drawn(self, bar: WindowBar) -> DrawnWindow:
@@ -491,7 +491,7 @@ class _Layout:
         for at, account in enumerate(self._shown):
             batch = account.seen
             again = f"After a restart ({account.restarted}): " if account.restarted else ""
-            late = [row.text for row in account.rows if row.fate == "late"]
+            late = [row.text for row in account.rows if row.treatment == "late"]
             ran = "" if batch.watermark is None else f", runs with the watermark {self._show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""

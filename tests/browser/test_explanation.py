@@ -11,14 +11,14 @@ from tests.browser.conftest import patient
 from tests.browser.layout import cut_or_overlapping
 from tests.browser.test_everyone import SMALL, violations
 from tests.support.commands import answer_of
-from tests.unit.conformance.own_job.test_delays import _of_a_file, curve
+from tests.unit.conformance.own_job.test_delays import _of_a_file, table
 from tests.unit.conformance.query_progress.lines import progress
 
 
 @pytest.fixture
 def pages(tmp_path, monkeypatch, capsys):
     """Pages of a job with its delays, by the progress of a long query that was restarted, and of two queries."""
-    made = curve("short-delay", monkeypatch, _of_a_file)
+    made = table("short-delay", monkeypatch, _of_a_file)
     (tmp_path / "job.html").write_text(explanation_page([made.page]))
     (tmp_path / "queries.html").write_text(explanation_page([made.page, made.page]))
     with (tmp_path / "progress.jsonl").open("w") as log:
@@ -62,8 +62,8 @@ def test_it_fits_draws_answers_and_prints(chromium, pages):
     assert kept == "Rows kept: 99.5% with the delay now, all with 59 min, results 49 min later"
     assert "watermark 2026-03-17T11:45 → 2026-03-17T13:25" in page.get_by_role("img").nth(1).get_attribute("aria-label")
     assert not page.get_by_label("Across").is_visible()
-    page.get_by_label("Fate").select_option("late")
-    assert page.locator("tbody tr.late:visible").count() == page.locator(".fates tbody tr:visible").count() == 2
+    page.get_by_label("What became of it").select_option("late")
+    assert page.locator("tbody tr.late:visible").count() == page.locator(".treated tbody tr:visible").count() == 2
     page.get_by_label("Text").fill("no such row")
     assert page.get_by_role("status").inner_text() == "0 of 24 rows"
     page.emulate_media(media="print")

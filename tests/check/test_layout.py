@@ -31,15 +31,15 @@ def test_the_design_shows_every_package():
     assert drawn() == packages()
 
 
-def seams():
-    """The dotted names of the Protocols that docs/design/seams.md lists."""
-    text = (ROOT / "docs" / "design" / "seams.md").read_text(encoding="utf-8")
+def interfaces():
+    """The dotted names of the Protocols that docs/design/interfaces.md lists."""
+    text = (ROOT / "docs" / "design" / "interfaces.md").read_text(encoding="utf-8")
     return re.findall(r"^\| [^|]+ \| `([\w.]+)` \| [^|]+ \|$", text, re.MULTILINE)
 
 
 def test_a_seam_is_a_protocol():
-    assert len(seams()) > 5
-    for name in seams():
+    assert len(interfaces()) > 5
+    for name in interfaces():
         module, _, protocol = name.rpartition(".")
         text = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
         # Its text tells, because at run time the driver's are plain classes: CPython 3.7 has no `Protocol`.

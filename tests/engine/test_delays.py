@@ -1,4 +1,4 @@
-"""Curves of delays against engines that run the queries with these delays: the counts are the engine's."""
+"""Tables of delays against engines that run the queries with these delays: the counts are the engine's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from conformance.cli.progress import NoAnswers
 from conformance.core.observation import Observation
-from conformance.own_job.delays import DelayCurve, curve_of
+from conformance.own_job.delays import DelayTable, delay_table_of
 from conformance.own_job.explained_job import answer_of, explain_query
 from conformance.own_job.job_run import own_function
 from conformance.runner.resources import Concurrency, EngineUse
@@ -41,26 +41,26 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, E
 
 @full_run_only
 @pytest.mark.parametrize("job", JOBS, ids=[f"{job.name}-{job.kind}" for job in JOBS])
-def test_the_counts_of_a_curve_are_those_of_an_engine_with_these_delays(
+def test_the_counts_of_a_table_are_those_of_an_engine_with_these_delays(
     job: DrawnJob, engine: tuple[Target, EngineUse]
 ) -> None:
     target, where = engine
     answer = explain_query(own_function(f"drawn_jobs:{job.name}"), job.samples, target, where, NoAnswers(), batches=4)
-    curve = curve_of(answer, where, NoAnswers())
-    assert len(curve.checked) == 3
-    complete = _results(_run(curve, curve.points[-1].delay_ms, where))
-    for point in curve.points[:: len(curve.points) // 5 or 1][:5]:
-        seen = _run(curve, point.delay_ms, where)
+    table = delay_table_of(answer, where, NoAnswers())
+    assert len(table.checked) == 3
+    complete = _results(_run(table, table.points[-1].delay_ms, where))
+    for point in table.points[:: len(table.points) // 5 or 1][:5]:
+        seen = _run(table, point.delay_ms, where)
         assert point.state == max(sum(batch.state) for batch in seen.batches), point
         assert point.dropped == _dropped(job, seen), point
         assert point.changed == (complete - _results(seen)).total(), point
 
 
-def _run(curve: DelayCurve, delay_ms: int, where: EngineUse) -> Observation:
-    case = curve.answer.job.case
+def _run(table: DelayTable, delay_ms: int, where: EngineUse) -> Observation:
+    case = table.answer.job.case
     conf = {**case.conf, DELAY: f"{delay_ms} milliseconds"}
     other = case.model_copy(update={"id": f"{case.id}-{delay_ms}", "conf": conf})
-    return answer_of(other, curve.answer.target, where, NoAnswers())
+    return answer_of(other, table.answer.target, where, NoAnswers())
 
 
 def _results(seen: Observation) -> Counter[str]:

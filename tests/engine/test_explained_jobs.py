@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.progress import NoAnswers
-from conformance.own_job.delays import curve_of
+from conformance.own_job.delays import delay_table_of
 from conformance.own_job.explained_job import explain_query
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
@@ -37,7 +37,7 @@ def test_a_job_is_explained(version: str, tmp_path: Path) -> None:
                 wrong[name] = seen, expected
             if name == "short-delay":
                 # tests/engine/test_delays.py has drawn queries, weekly.
-                curve = curve_of(answer, where, NoAnswers())
-                assert [(point.dropped, point.state) for point in curve.points] == [(2, 6), (2, 8), (1, 10), (0, 13)]
-                assert len(curve.checked) == 3
+                table = delay_table_of(answer, where, NoAnswers())
+                assert [(point.dropped, point.state) for point in table.points] == [(2, 6), (2, 8), (1, 10), (0, 13)]
+                assert len(table.checked) == 3
     assert wrong == {}

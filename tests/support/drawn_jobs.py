@@ -1,4 +1,4 @@
-"""Jobs with operators and lengths drawn by a seed, and rows that arrive in disorder, for curves of delays."""
+"""Jobs with operators and lengths drawn by a seed, and rows that arrive in disorder, for tables of delays."""
 
 from __future__ import annotations
 

@@ -296,8 +296,8 @@ class FaultyJob:
     function: str
     minutes: Sequence[int] = ()
     causes: tuple[str, ...] = ()
-    fates: Mapping[str, int] = field(default_factory=dict)
-    """How many rows there are of each fate, as far as it is known."""
+    treated: Mapping[str, int] = field(default_factory=dict)
+    """How many rows there are of each treatment, as far as it is known."""
     mode: str = "append"
     trigger: str = "default"
     fails_on_4: bool = False
@@ -333,28 +333,28 @@ class FaultyJob:
             by_progress = self.nameless
         if self.fails_on_4 and version >= "4":
             return [*self.causes], ["other-event-time"], {}
-        return [*self.causes], [*by_progress], {**self.fates}
+        return [*self.causes], [*by_progress], {**self.treated}
 
 
 Named: TypeAlias = tuple[list[str], list[str], dict[str, int]]
-"""The causes by the sample, those by the progress of the same run, and how many rows have each fate, as far as all are known."""
+"""The causes by the sample, those by the progress of the same run, and how many rows have each treatment, as far as all are known."""
 
 
 def named(answer: JobExplanation) -> Named:
     """Return what an answer says; an answer by progress alone is made of the progress of the same run."""
-    fates = Counter(row.fate for row in answer.job.fates.rows)
+    treated = Counter(row.treatment for row in answer.job.treated.rows)
     queries = explain_progress(batch.progress for batch in answer.job.seen.batches).queries
     by_progress = [cause.id for query in queries for cause in query.causes]
-    return [cause.id for cause in answer.causes], by_progress, {} if "not known" in fates else {**fates}
+    return [cause.id for cause in answer.causes], by_progress, {} if "not known" in treated else {**treated}
 
 
 JOBS: Mapping[str, FaultyJob] = {
-    "sound": FaultyJob("sound", _ORDERED, fates={"out": 20, "in state": 4}),
-    "sound-sliding": FaultyJob("sliding", _ORDERED, fates={"out": 21, "in state": 3}),
-    "sound-inner-join": FaultyJob("inner", _ORDERED, fates={"joined": 10, "without partner": 14, "in state": 6}),
-    "sound-outer-join": FaultyJob("outer", _ORDERED, fates={"joined": 19, "without partner": 2, "in state": 9}),
-    "sound-deduplication": FaultyJob("unique", _TWO_LATE, fates={"out": 23, "duplicate": 1}),
-    "sound-filtered": FaultyJob("filtered", _ORDERED, fates={"out": 12, "in state": 2, "filtered": 10}),
+    "sound": FaultyJob("sound", _ORDERED, treated={"out": 20, "in state": 4}),
+    "sound-sliding": FaultyJob("sliding", _ORDERED, treated={"out": 21, "in state": 3}),
+    "sound-inner-join": FaultyJob("inner", _ORDERED, treated={"joined": 10, "without partner": 14, "in state": 6}),
+    "sound-outer-join": FaultyJob("outer", _ORDERED, treated={"joined": 19, "without partner": 2, "in state": 9}),
+    "sound-deduplication": FaultyJob("unique", _TWO_LATE, treated={"out": 23, "duplicate": 1}),
+    "sound-filtered": FaultyJob("filtered", _ORDERED, treated={"out": 12, "in state": 2, "filtered": 10}),
     "short-delay": FaultyJob("sound", _TWO_LATE, ("short-delay",), {"late": 2, "out": 18, "in state": 4}),
     **{
         f"short-delay-{function.replace('_', '-')}": FaultyJob(
@@ -405,7 +405,7 @@ JOBS: Mapping[str, FaultyJob] = {
         progress=(),
         first="3.5.9",
     ),
-    "sound-within-a-day": FaultyJob("within_a_day", _ORDERED, fates={"out": 3, "duplicate": 21}, first="3.5.9"),
+    "sound-within-a-day": FaultyJob("within_a_day", _ORDERED, treated={"out": 3, "duplicate": 21}, first="3.5.9"),
     "once": FaultyJob(
         "sound", _ORDERED, ("last-windows-left-by-once",), {"out": 16, "in state": 8}, trigger="once", progress=()
     ),
@@ -424,16 +424,20 @@ JOBS: Mapping[str, FaultyJob] = {
         ("no-data-batches-off",),
         progress=(),
         conf={"spark.sql.streaming.noDataMicroBatches.enabled": "false"},
-        fates={"out": 16, "in state": 8},
+        treated={"out": 16, "in state": 8},
     ),
     "idle-source": FaultyJob(
-        "inner", (), ("idle-source",), sample="idle-source", fates={"joined": 10, "without partner": 2, "in state": 17}
+        "inner",
+        (),
+        ("idle-source",),
+        sample="idle-source",
+        treated={"joined": 10, "without partner": 2, "in state": 17},
     ),
     "source-without-data": FaultyJob(
-        "outer", (), ("source-without-data",), sample="source-without-data", fates={"filtered": 24}
+        "outer", (), ("source-without-data",), sample="source-without-data", treated={"filtered": 24}
     ),
     "seconds-as-milliseconds": FaultyJob(
-        "reversed_milliseconds", _ORDERED, ("seconds-as-milliseconds",), fates={"in state": 24}
+        "reversed_milliseconds", _ORDERED, ("seconds-as-milliseconds",), treated={"in state": 24}
     ),
     "null-after-parsing": FaultyJob(
         "not_parsed", _ORDERED, ("null-event-time",), {"out": 16, "no event time": 4, "in state": 4}
@@ -454,7 +458,7 @@ JOBS: Mapping[str, FaultyJob] = {
         progress=("short-delay",),
         conf={"spark.sql.session.timeZone": "Europe/Berlin"},
         sample="session-zone",
-        fates={"out": 15, "late": 6, "in state": 3},
+        treated={"out": 15, "late": 6, "in state": 3},
     ),
     "clock-set-back": FaultyJob(
         "from_text",
@@ -463,7 +467,7 @@ JOBS: Mapping[str, FaultyJob] = {
         progress=("short-delay",),
         conf={"spark.sql.session.timeZone": "Europe/Berlin"},
         sample="clock-set-back",
-        fates={"out": 20, "late": 3, "in state": 1},
+        treated={"out": 20, "late": 3, "in state": 1},
     ),
     "lagging-partition": FaultyJob(
         "of_a_topic",
@@ -471,38 +475,38 @@ JOBS: Mapping[str, FaultyJob] = {
         ("lagging-partition",),
         progress=("short-delay",),
         sample="lagging-partition",
-        fates={"out": 16, "late": 4, "in state": 4},
+        treated={"out": 16, "late": 4, "in state": 4},
     ),
     "sound-idle-partition": FaultyJob(
-        "of_a_topic", (), sample="sound-idle-partition", fates={"out": 21, "in state": 3}
+        "of_a_topic", (), sample="sound-idle-partition", treated={"out": 21, "in state": 3}
     ),
     "newest-first": FaultyJob(
-        "sound", (), ("newest-files-first",), sample="newest-first", fates={"in state": 4, "late": 20}
+        "sound", (), ("newest-files-first",), sample="newest-first", treated={"in state": 4, "late": 20}
     ),
     "outer-waits": FaultyJob(
-        "outer", (), ("outer-join-waits",), progress=(), sample="outer-waits", fates={"in state": 8}
+        "outer", (), ("outer-join-waits",), progress=(), sample="outer-waits", treated={"in state": 8}
     ),
     "no-timeout": FaultyJob("no_timeout", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
     "several-aggregations": FaultyJob("twice", _ORDERED, ("several-operators-below-3.5",), progress=(), last="3.3.4"),
     "sound-with-timeout": FaultyJob("with_timeout", _ORDERED, mode="update", first="3.4.4"),
     "sound-semi-join": FaultyJob(
-        "semi", _ORDERED, first="3.1.3", fates={"without partner": 18, "joined": 5, "in state": 7}
+        "semi", _ORDERED, first="3.1.3", treated={"without partner": 18, "joined": 5, "in state": 7}
     ),
-    "sound-right-join": FaultyJob("right", _ORDERED, fates={"without partner": 14, "joined": 10, "in state": 6}),
+    "sound-right-join": FaultyJob("right", _ORDERED, treated={"without partner": 14, "joined": 10, "in state": 6}),
     "sound-join-by-window": FaultyJob("by_window", _ORDERED),
     "sound-union": FaultyJob("united", _ORDERED),
-    "sound-chained": FaultyJob("chained", _ORDERED, first="3.5.9", fates={"out": 22, "in state": 2}),
-    "sound-unique-then-window": FaultyJob("unique_then_window", _ORDERED, fates={"out": 24}),
-    "sound-update": FaultyJob("sound", _ORDERED, mode="update", fates={"out": 24}),
-    "sound-complete": FaultyJob("sound", _ORDERED, mode="complete", fates={"out": 24}),
-    "sound-sessions": FaultyJob("sessions", _ORDERED, first="3.2.4", fates={"out": 21, "in state": 3}),
-    "sound-offset": FaultyJob("offset", _ORDERED, fates={"out": 21, "in state": 3}),
-    "sound-by-time": FaultyJob("by_time", _ORDERED, fates={"out": 22, "in state": 2}),
-    "sound-approximate": FaultyJob("approximate", _ORDERED, fates={"out": 20, "in state": 4}),
-    "sound-stateless": FaultyJob("stateless", _ORDERED, fates={"out": 24}),
+    "sound-chained": FaultyJob("chained", _ORDERED, first="3.5.9", treated={"out": 22, "in state": 2}),
+    "sound-unique-then-window": FaultyJob("unique_then_window", _ORDERED, treated={"out": 24}),
+    "sound-update": FaultyJob("sound", _ORDERED, mode="update", treated={"out": 24}),
+    "sound-complete": FaultyJob("sound", _ORDERED, mode="complete", treated={"out": 24}),
+    "sound-sessions": FaultyJob("sessions", _ORDERED, first="3.2.4", treated={"out": 21, "in state": 3}),
+    "sound-offset": FaultyJob("offset", _ORDERED, treated={"out": 21, "in state": 3}),
+    "sound-by-time": FaultyJob("by_time", _ORDERED, treated={"out": 22, "in state": 2}),
+    "sound-approximate": FaultyJob("approximate", _ORDERED, treated={"out": 20, "in state": 4}),
+    "sound-stateless": FaultyJob("stateless", _ORDERED, treated={"out": 24}),
     "sound-with-a-table": FaultyJob("with_a_table", _ORDERED),
-    "sound-distinct": FaultyJob("distinct", _ORDERED, fates={"out": 24}),
+    "sound-distinct": FaultyJob("distinct", _ORDERED, treated={"out": 24}),
     "sound-unique-windows": FaultyJob("unique_windows", _ORDERED),
-    "sound-from-text": FaultyJob("from_text", _ORDERED, fates={"out": 20, "in state": 4}),
+    "sound-from-text": FaultyJob("from_text", _ORDERED, treated={"out": 20, "in state": 4}),
 }
 """Each job with the causes that `explain` names and with those that its progress alone shows."""

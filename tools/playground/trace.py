@@ -19,7 +19,7 @@ from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
 from reports.html.pages import templates
-from reports.html.timeline import COUNTS, FATES, timeline
+from reports.html.timeline import COUNTS, TREATMENTS, timeline
 
 MODES = ("append", "update", "complete")
 MOST_ROWS = 200
@@ -74,7 +74,9 @@ def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
     section = SimpleNamespace(targets=[SimpleNamespace(title=str(version))], difference=None)
     named = f"{state['mode'].capitalize()} mode on Spark {version}"
     template = templates().get_template("timeline.html")
-    picture = template.render(line=line, section=section, uid="playground", named=named, counts=COUNTS, fates=FATES)
+    picture = template.render(
+        line=line, section=section, uid="playground", named=named, counts=COUNTS, treated=TREATMENTS
+    )
     # Without the id and the title of the case.
     return picture, [*map(str, islice(explanation_lines(case, prediction), 3, None))]
 

@@ -149,12 +149,12 @@ const byDelay = (section, {delays, rows, rowsOfFile, ownMs, labels}) => {
 };
 
 const filter = form => {
-  const rows = all("tbody tr", form.parentElement), [fate, text, said] = [one("select", form), one("input", form), one("[role=status]", form)];
+  const rows = all("tbody tr", form.parentElement), [treatment, text, said] = [one("select", form), one("input", form), one("[role=status]", form)];
   const apply = () => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     const kept = rows.filter(row => {
       const row_text = row.textContent.toLowerCase();
-      row.hidden = fate.value && row.cells[2].textContent !== fate.value || !words.every(word => row_text.includes(word));
+      row.hidden = treatment.value && row.cells[2].textContent !== treatment.value || !words.every(word => row_text.includes(word));
       return !row.hidden;
     });
     said.textContent = `${number(kept.length)} of ${number(rows.length)} rows`;

@@ -58,21 +58,21 @@ def answered(case: Case, *, with_model: bool = False, version: SparkVersion = VE
     return account(case, version, prediction.observation, prediction if with_model else None)
 
 
-def fates(steps: tuple[StepAccount, ...]) -> list[list[str]]:
-    """The fates of the rows of each micro-batch that was given some."""
-    return [[row.fate for row in batch.rows] for batch in batches_of(steps) if batch.rows]
+def treated(steps: tuple[StepAccount, ...]) -> list[list[str]]:
+    """The treated of the rows of each micro-batch that was given some."""
+    return [[row.treatment for row in batch.rows] for batch in batches_of(steps) if batch.rows]
 
 
 def late(batches: tuple[BatchAccount, ...]) -> dict[str, tuple[str, str]]:
     """The late rows, each with who says so and the operator that dropped it."""
-    return {row.text: (row.by, row.operator) for one in batches for row in one.rows if row.fate == "late"}
+    return {row.text: (row.by, row.operator) for one in batches for row in one.rows if row.treatment == "late"}
 
 
-class TestFates:
+class TestTreatments:
     def test_a_row_that_is_late_for_one_of_its_windows_counts_in_the_other(self) -> None:
         # 12:08 is in 12:00 – 12:10, which is too late for it, and in 12:05 – 12:15, which is not.
         rows = [row for one in told(ONE_OF_TWO_WINDOWS) for row in one.rows if "12:08" in row.text]
-        assert [(row.fate, row.behind) for row in rows] == [("taken", True)]
+        assert [(row.treatment, row.behind) for row in rows] == [("taken", True)]
 
     def test_a_row_is_late_if_it_is_late_for_each_of_its_windows_and_the_operator_is_named(self) -> None:
         # The example of the guide: (12:04, donkey) is too late; the engine counts 2, one for each window.
@@ -122,7 +122,7 @@ FIRST = [["12:01", 1], ["12:31", 2]]
 """Watermark 12:21."""
 
 
-class TestFatesByTheEngine:
+class TestTreatmentsByTheEngine:
     """What follows from an engine's count of dropped rows, without the model."""
 
     def test_an_aggregation_counts_late_groups_and_a_deduplication_late_rows(self) -> None:
@@ -131,11 +131,13 @@ class TestFatesByTheEngine:
         grouped, by_row = case_of(COUNTED, FIRST, rows), case_of([*READ, {"dropDuplicates": ["t", "id"]}], FIRST, rows)
         for case, dropped in ((grouped, [0, 1]), (by_row, [0, 2])):
             assert [batch.seen.dropped for batch in batches_of(answered(case)) if batch.rows] == dropped
-        assert fates(answered(grouped)) == fates(answered(by_row)) == [["taken", "taken"], ["late", "late", "taken"]]
+        assert (
+            treated(answered(grouped)) == treated(answered(by_row)) == [["taken", "taken"], ["late", "late", "taken"]]
+        )
 
     def test_a_row_at_the_watermark_is_behind_it_and_later_by_a_microsecond_is_not(self) -> None:
         steps = answered(case_of(READ, FIRST, [["12:21", 3], ["12:21:00.000001", 4], [None, 5]]))
-        assert [(row.behind, row.fate) for row in batches_of(steps)[-1].rows] == [
+        assert [(row.behind, row.treatment) for row in batches_of(steps)[-1].rows] == [
             (True, "taken"),  # nothing drops it: the query keeps no state
             (False, "taken"),
             (False, "null"),
@@ -148,12 +150,12 @@ class TestFatesByTheEngine:
         data, no_data = last.batches
         wrong = last.model_copy(update={"batches": (data.model_copy(update={"dropped": counted}), no_data)})
         engine = predict(case, VERSION).observation.model_copy(update={"steps": (*first, wrong)})
-        assert fates(account(case, VERSION, engine))[-1] == ["behind", "behind", "taken"]
+        assert treated(account(case, VERSION, engine))[-1] == ["behind", "behind", "taken"]
 
     def test_a_count_of_nothing_says_that_no_row_is_late(self) -> None:
         case = case_of(COUNTED, [["12:01", 1], ["12:19", 2]], [["12:08", 3]])
         # The watermark is 12:09, and the window of the last row ends at 12:10.
-        assert fates(answered(case))[-1] == ["taken"]
+        assert treated(answered(case))[-1] == ["taken"]
         assert batches_of(answered(case))[-1].rows[0].behind
 
     @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ class TestFatesByTheEngine:
     )
     def test_what_the_count_alone_does_not_tell(self, query) -> None:
         case = case_of(query, FIRST, [["12:02", 3], ["12:03", 4], ["12:32", 5]])
-        assert fates(answered(case))[-1] == ["behind", "behind", "taken"]
+        assert treated(answered(case))[-1] == ["behind", "behind", "taken"]
 
     def test_late_is_decided_by_the_watermark_of_the_batch_before_since_3_4(self) -> None:
         case = case_of(
@@ -186,7 +188,7 @@ class TestFatesByTheEngine:
             batches = batches_of(answered(case, version=SparkVersion.parse(version)))[:3]
             assert [None if batch.late_ms is None else show(batch.late_ms * 1000) for batch in batches] == by
             assert [batch.seen.dropped for batch in batches] == dropped
-            assert [batch.rows[-1].fate for batch in batches] == [
+            assert [batch.rows[-1].treatment for batch in batches] == [
                 "late" if one else "taken" for one in [0, *dropped[1:]]
             ]
 
@@ -197,9 +199,9 @@ class TestFatesByTheEngine:
         rows = batches_of(answered(case))[0].rows
         assert [None if row.time_us is None else show(row.time_us) for row in rows] == ["12:02", "12:03"]
 
-    def test_a_stream_without_a_time_has_rows_without_a_fate(self) -> None:
+    def test_a_stream_without_a_time_has_rows_without_a_treatment(self) -> None:
         case = case_of([{"from": "events"}], [[1], [2]], streams="id INT")
-        assert [(row.fate, row.time_us, row.behind) for row in batches_of(answered(case))[0].rows] == [
+        assert [(row.treatment, row.time_us, row.behind) for row in batches_of(answered(case))[0].rows] == [
             ("timeless", None, False)
         ] * 2
 

@@ -181,7 +181,7 @@ def test_all_cases_and_only_some_are_a_contradiction(suite, named):
         (["--kafka", "kafka://localhost"], "is not HOST:PORT of a Kafka broker"),
         (["--kafka", "localhost:9092", "--runtime", "container"], "no network to reach a broker"),
         (["--kafka", "localhost:9092", "--connect", "sc://localhost"], "--connect"),
-        (["--witness", "other"], "'other' is not one of 'statestore'"),
+        (["--evidence", "other"], "'other' is not one of 'statestore'"),
     ],
 )
 def test_wrong_usage_starts_no_engine(here, monkeypatch, arguments, said):
@@ -249,11 +249,11 @@ def test_tables_of_a_version_without_a_package_and_of_cases_that_cannot(here):
     assert "none of these cases can have its rows come from a table" in here.run("--source", "iceberg", code=2)
 
 
-def test_a_witness_of_the_state_is_asked_in_every_case_and_its_answers_are_others(here, monkeypatch):
+def test_evidence_of_the_state_is_asked_in_every_case_and_its_answers_are_others(here, monkeypatch):
     asked = []
     monkeypatch.setattr(
         cell_run, "request_for", lambda *given, **keys: asked.append(keys["conf"]) or request_for(*given, **keys)
     )
     here.run()
-    assert "from the cache" not in here.run("--witness", "statestore")
+    assert "from the cache" not in here.run("--evidence", "statestore")
     assert asked == [{}, {}, {"spark.conformance.readState": "true"}, {"spark.conformance.readState": "true"}]

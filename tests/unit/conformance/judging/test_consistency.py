@@ -1,4 +1,4 @@
-"""Progress, offset log and commit log: witnesses of the same watermark. Progress and data source: of the same state."""
+"""Progress, offset log and commit log: evidence of the same watermark. Progress and data source: of the same state."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import pytest
 
 from conformance.core.case import Restart, RestartChange, Step
 from conformance.core.observation import Interrupted, StoredState
-from conformance.judging.finding import ReplayDiffers, WitnessesDisagree
+from conformance.judging.finding import EvidenceDisagrees, ReplayDiffers
 from conformance.judging.verdict import judge
 from tests.support.observations import NEWEST, batch, case, ms, observed, step, window
 
 
 def found(*batches: Any) -> list[tuple[str, Any, Any, tuple[int, ...]]]:
-    """Witness, what the offset log says, what it says, and the batches; each batch is a step of its own."""
+    """Evidence, what the offset log says, what it says, and the batches; each batch is a step of its own."""
     verdict = judge(case(*(None for _ in batches)), NEWEST, observed(*(step(n, b) for n, b in enumerate(batches, 1))))
-    disagreements = [finding for finding in verdict.findings if isinstance(finding, WitnessesDisagree)]
+    disagreements = [finding for finding in verdict.findings if isinstance(finding, EvidenceDisagrees)]
     assert verdict.status == ("violates" if disagreements else "conforms")
-    return [(one.witness, one.expected, one.observed, one.place.batches) for one in disagreements]
+    return [(one.evidence, one.expected, one.observed, one.place.batches) for one in disagreements]
 
 
 def test_all_agree() -> None:
@@ -93,8 +93,8 @@ def state_found(counted: tuple[int, ...], *stored: int | None) -> list[tuple[Any
     operators = tuple(StoredState(operator="dedupe", rows=rows) for rows in stored)
     seen = observed(step(1, batch(0, state=(9,)), batch(1, state=counted), stored=operators))
     findings = judge(case(None), NEWEST, seen).findings
-    assert all(isinstance(one, WitnessesDisagree) and one.place.batches == (1,) for one in findings)
-    return [(list(one.expected), list(one.observed)) for one in findings if isinstance(one, WitnessesDisagree)]
+    assert all(isinstance(one, EvidenceDisagrees) and one.place.batches == (1,) for one in findings)
+    return [(list(one.expected), list(one.observed)) for one in findings if isinstance(one, EvidenceDisagrees)]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_three_different_answers() -> None:
     )
 
 
-def test_a_test_of_sparks_own_is_a_second_witness_and_an_error_has_its_place() -> None:
+def test_a_test_of_sparks_own_is_a_second_source_and_an_error_has_its_place() -> None:
     case = CASES["event-time-column/second-watermark-on-a-branch-is-refused"]
     side, step = said(case, engine(case, "a watermark may be defined twice"))
     assert side == (

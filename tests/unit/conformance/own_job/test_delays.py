@@ -1,4 +1,4 @@
-"""The curve of delays, by the model and the recorded answers of a real engine that ran the query with three of them."""
+"""The table of delays, by the model and the recorded answers of a real engine that ran the query with three of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.own_job import delays
-from conformance.own_job.delays import curve_of
+from conformance.own_job.delays import delay_table_of
 from conformance.own_job.explained_job import NoAnswer, explain_query
 from conformance.own_job.job_run import OwnQuery, write_sample
 from conformance.own_job.sample import UnusableSample, read_sample
@@ -25,13 +25,13 @@ WHERE = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
 MINUTE = 60_000
 
 
-def curve(name, monkeypatch, change=lambda answer: answer):
+def table(name, monkeypatch, change=lambda answer: answer):
     _, answer = explained(DATA / f"{name}-4.3.0.json", monkeypatch)
-    return curve_of(change(answer), WHERE, Silent())
+    return delay_table_of(change(answer), WHERE, Silent())
 
 
 def test_a_short_delay_is_named_with_what_a_longer_one_costs(monkeypatch):
-    short = curve("short-delay", monkeypatch)
+    short = table("short-delay", monkeypatch)
     said = [*short.lines()]
     assert said[1] == "  ✗ your 10 min: 2 of 24 rows dropped; 36 min keep all, results come 26 min later, state × 1.6"
     assert [point.delay_ms // MINUTE for point in short.points] == [0, 10, 16, 36]
@@ -48,7 +48,7 @@ def test_a_short_delay_is_named_with_what_a_longer_one_costs(monkeypatch):
 
 
 def test_a_delay_longer_than_needed_is_named_and_nothing_waits_for_the_watermark(monkeypatch):
-    longer = curve("sound-deduplication", monkeypatch)
+    longer = table("sound-deduplication", monkeypatch)
     assert [*longer.lines()][
         1
     ] == "  ● your 1 h: all 24 rows kept; 46 min is enough: results come no later, state × 0.88"
@@ -57,13 +57,13 @@ def test_a_delay_longer_than_needed_is_named_and_nothing_waits_for_the_watermark
 
 
 def test_rows_that_a_version_does_not_count_are_not_said_to_be_checked(monkeypatch):
-    short = curve("short-delay", monkeypatch)
+    short = table("short-delay", monkeypatch)
     for batch in short.answer.job.seen.batches:
         monkeypatch.setitem(vars(batch), "dropped", None)
     assert any("watermark and state; it does not count dropped rows" in line for line in short.lines())
 
 
-def test_an_engine_that_does_otherwise_than_the_model_has_no_curve(monkeypatch):
+def test_an_engine_that_does_otherwise_than_the_model_has_no_table(monkeypatch):
     own = delays.answer_of
 
     def otherwise(*asked):
@@ -76,28 +76,28 @@ def test_an_engine_that_does_otherwise_than_the_model_has_no_curve(monkeypatch):
     with pytest.raises(
         NoAnswer, match=r"with a delay of 36 min, the reference model predicts micro-batch \d+ otherwise"
     ):
-        curve("short-delay", monkeypatch)
+        table("short-delay", monkeypatch)
 
 
 def test_code_that_takes_no_other_delay_is_checked_with_its_own_alone(monkeypatch):
     monkeypatch.setattr(
         delays, "answer_of", lambda case, *_: explained(DATA / "short-delay-4.3.0.json", monkeypatch)[1].job.seen
     )
-    alone = curve("short-delay", monkeypatch)
+    alone = table("short-delay", monkeypatch)
     assert alone.checked == (10 * MINUTE,)
     assert any("takes no other delay" in line for line in alone.lines())
 
 
 @pytest.mark.parametrize("name", ["without-refused", "without"])
-def test_without_known_rows_or_a_watermark_there_is_no_curve(name, monkeypatch):
-    with pytest.raises(NoAnswer, match="no curve: "):
-        curve(name, monkeypatch)
+def test_without_known_rows_or_a_watermark_there_is_no_table(name, monkeypatch):
+    with pytest.raises(NoAnswer, match="no table of delays: "):
+        table(name, monkeypatch)
 
 
 def test_what_no_delay_mends_is_named_before_the_table(monkeypatch):
     name = "future-row"
     monkeypatch.setattr(delays, "answer_of", lambda *_: explained(DATA / f"{name}-4.3.0.json", monkeypatch)[1].job.seen)
-    said = [*curve(name, monkeypatch).lines()]
+    said = [*table(name, monkeypatch).lines()]
     what = "a row from the future moved the watermark; all rows after it are late"
     assert said[2] == f"  also: {what}; explain without --delays says more"
 
@@ -123,7 +123,7 @@ def _of_a_file(answer, streams=("a",), **other):
 
 
 def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypatch):
-    whole = curve("short-delay", monkeypatch, _of_a_file)
+    whole = table("short-delay", monkeypatch, _of_a_file)
     assert whole.of_file is not None
     assert whole.of_file.rows == 1000
     assert whole.of_file.dropped_with(10 * MINUTE) == 5
@@ -140,7 +140,7 @@ def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypat
     ],
 )
 def test_rows_beyond_the_sample_that_cannot_be_measured_are_said_not_to_be(change, why, monkeypatch):
-    whole = curve("short-delay", monkeypatch, change)
+    whole = table("short-delay", monkeypatch, change)
     assert whole.of_file is None
     assert any("of the sample alone: " in line and why in line for line in whole.lines())
 
@@ -167,7 +167,7 @@ def test_files_without_times_of_arrival_are_measured_beside_each_other_as_their_
     # Both have brought 12:20 when 12:06 and 12:07 come last; 12:59 comes with the rows after it.
     assert dict(measured.late) == {14 * MINUTE: 1, 13 * MINUTE: 1}
     assert measured.rows == 13
-    made = curve("short-delay", monkeypatch)
+    made = table("short-delay", monkeypatch)
     for samples, order in (
         (made.answer.samples, "the order of the file stands"),
         (parts, "the order of each file, and"),

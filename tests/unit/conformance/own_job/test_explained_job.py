@@ -20,8 +20,8 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_
 from conformance.own_job.job_causes import _mistake, _other_time, causes_of
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
-from conformance.own_job.row_fates import RowFate, RowsThere, _Rows, aligned, fates_of
 from conformance.own_job.sample import silent
+from conformance.own_job.treatment import RowsThere, TreatedRow, _Rows, aligned, treat_rows
 from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
@@ -56,7 +56,7 @@ def explained(path, monkeypatch, *more):
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
-def test_the_cause_is_named_also_by_progress_and_no_second_one_and_each_row_has_its_fate(path, monkeypatch):
+def test_the_cause_is_named_also_by_progress_and_no_second_one_and_each_row_has_its_treatment(path, monkeypatch):
     job, answer = explained(path, monkeypatch)
     assert named(answer) == job.expected(str(answer.target.version))
     assert all(cause.evidence for cause in answer.causes)
@@ -67,13 +67,13 @@ def test_the_cause_is_named_also_by_progress_and_no_second_one_and_each_row_has_
     assert len(record["rows"]) == sum(len(sample.rows) for sample in job.samples)
 
 
-def test_a_source_with_the_same_columns_that_the_query_does_not_read_hides_no_fate(monkeypatch):
+def test_a_source_with_the_same_columns_that_the_query_does_not_read_hides_no_treatment(monkeypatch):
     path = DATA / "short-delay-4.3.0.json"
     (sample,) = JOBS["short-delay"].samples
     _, alone = explained(path, monkeypatch)
     _, beside = explained(path, monkeypatch, replace(sample, stream="other", rows=()))
-    assert beside.job.fates.rows == alone.job.fates.rows
-    assert {row.fate for row in beside.job.fates.rows} > {"late"}
+    assert beside.job.treated.rows == alone.job.treated.rows
+    assert {row.treatment for row in beside.job.treated.rows} > {"late"}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
         for step in answer.job.seen.steps
     ]
     seen = answer.job.seen.model_copy(update={"steps": steps})
-    job = replace(answer.job, seen=seen, fates=replace(answer.job.fates, unknown="which rows"))
+    job = replace(answer.job, seen=seen, treated=replace(answer.job.treated, unknown="which rows"))
     lines = [*JobExplanation(answer.query, answer.target, job).lines()]
     assert "  ● no cause for missing rows or growing state is known" in lines
     assert any("dropped rows not known" in line for line in lines)
@@ -166,7 +166,7 @@ def test_rows_of_a_column_that_the_engine_does_not_show_are_not_without_event_ti
     case, (mark,) = answer.job.case, answer.job.plan.watermarks
     there = {mark.input: RowsThere.of(Observation.model_validate(json.loads(path.read_text())[f"{case.id}-1"]))}
     plan = SimpleNamespace(watermarks=[replace(mark, column="elsewhere")])
-    assert {row.fate for row in _Rows(case, plan, there).base()} == {"not known"}
+    assert {row.treatment for row in _Rows(case, plan, there).base()} == {"not known"}
 
 
 def test_without_a_row_no_engine_runs(monkeypatch):
@@ -185,8 +185,8 @@ def test_a_query_without_state_has_fates_below_the_operator_that_writes(operator
         f"== Analyzed Logical Plan ==\nt: timestamp\n{write}\n+- ~{operator}\n   +- {leaf}\n\n== Physical Plan ==\nx\n"
     )
     job = answer.job
-    fates = fates_of(job.case, answer.target.version, job.seen, JobPlan(plan), {}, {})
-    assert ("makes other rows" in fates.unknown) != known
+    treated = treat_rows(job.case, answer.target.version, job.seen, JobPlan(plan), {}, {})
+    assert ("makes other rows" in treated.unknown) != known
 
 
 def test_every_job_is_recorded():
@@ -215,7 +215,7 @@ def test_options_of_a_job_and_of_a_case_exclude_each_other(given, what, capsys):
 def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
     _, answer = explained(DATA / "short-delay-of-sessions-4.3.0.json", monkeypatch)
     assert "a delay of 41 minutes keeps 24 of 24 rows" in answer.causes[0].fix
-    first = answer.job.fates.of("late")[0]
+    first = answer.job.treated.of("late")[0]
     # The row of 11:50 makes a session until 11:55; the newest row of the micro-batch before is of 12:35, and the delay 10 minutes.
     assert (first.time_us, first.batch, first.late_by_ms) == (1773748200 * 10**6, 6, 30 * 60_000)
 
@@ -318,10 +318,10 @@ def test_a_join_with_a_table_keeps_no_state_in_a_query_that_is_refused(side, sta
     ],
 )
 def test_a_pattern_that_gives_another_time_is_the_cause_of_late_rows(expression, cause):
-    late = (RowFate("a", 3, "13:05, d", "late", late_by_ms=40_920_000),)
+    late = (TreatedRow("a", 3, "13:05, d", "late", late_by_ms=40_920_000),)
     job = SimpleNamespace(
         plan=SimpleNamespace(watermarks=[SimpleNamespace(expression=expression)]),
-        fates=SimpleNamespace(of={"late": late}.get),
+        treated=SimpleNamespace(of={"late": late}.get),
     )
     named = _other_time(job)
     assert (named and named.fix) == cause

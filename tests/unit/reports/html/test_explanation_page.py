@@ -17,7 +17,7 @@ from reports.html.explanation_page import explanation_page
 from reports.html.standalone import asset
 from tests.support.commands import answer_of
 from tests.support.transcript import transcript
-from tests.unit.conformance.own_job.test_delays import curve
+from tests.unit.conformance.own_job.test_delays import table
 from tests.unit.conformance.own_job.test_explained_job import DATA, explained
 from tests.unit.conformance.query_progress.lines import progress
 from tests.unit.conformance.query_progress.test_causes import LOGS
@@ -80,7 +80,7 @@ def test_a_page_of_a_job_says_what_the_terminal_says_and_has_every_row(name, mon
     )
     lines = [line for line in answer.lines() if not line.strip().startswith(told)]
     assert [line for line in lines if words(line) not in shown] == []
-    assert page.count("<tr") - 1 == len(answer.job.fates.rows)
+    assert page.count("<tr") - 1 == len(answer.job.treated.rows)
     assert data["batches"] == [batch.id for batch in answer.job.seen.batches]
     by_label = {
         series.label: values for series, values in zip(answer.page.over_time.series, data["values"], strict=True)
@@ -93,8 +93,8 @@ def test_a_page_of_a_job_says_what_the_terminal_says_and_has_every_row(name, mon
     assert all(a <= b for values in newest for a, b in pairwise(values) if a is not None)
 
 
-def test_a_curve_is_on_the_page_with_its_table(monkeypatch):
-    made = curve("short-delay", monkeypatch)
+def test_delays_are_on_the_page_as_picture_and_table(monkeypatch):
+    made = table("short-delay", monkeypatch)
     page = explanation_page([made.page])
     shown, lines = words(page), [*made.lines()][1:]
     assert [line for line in lines if words(line.replace("✗ your", "Your")) not in shown] == []

@@ -25,8 +25,8 @@ def test_one_trace_in_each_output_mode() -> None:
         for case, predicted in in_each_mode(CASES[WRITTEN["modes"]["case"]], SparkVersion(4, 3, 0))
     }
     assert list(found) == ["append", "update", "complete"]
-    fates = {mode: [row.fate for row in line.rows] for mode, line in found.items() if line is not None}
-    assert [fates[mode].count("late") for mode in found] == [1, 1, 0]
+    treated = {mode: [row.treatment for row in line.rows] for mode, line in found.items() if line is not None}
+    assert [treated[mode].count("late") for mode in found] == [1, 1, 0]
     emissions = {mode: sum(len(bar.emissions) for bar in line.windows) for mode, line in found.items() if line}
     assert emissions == {"append": 1, "update": 2, "complete": 5}
     complete = found["complete"]

@@ -28,23 +28,23 @@ def told(id: str, version: str) -> tuple[BatchAccount, ...]:
     return batches_of(account(CASES[id], SparkVersion.parse(version), seen))
 
 
-def fates(id: str, version: str) -> list[list[str]]:
-    return [[row.fate for row in one.rows] for one in told(id, version)]
+def treated(id: str, version: str) -> list[list[str]]:
+    return [[row.treatment for row in one.rows] for one in told(id, version)]
 
 
 class TestArrivals:
     def test_a_backlog_is_a_row_for_each_micro_batch_and_the_count_of_drops_tells_which_was_late(self) -> None:
-        assert fates(LATE, "4.3.0") == [["taken"], ["taken"], ["taken"]]
-        assert fates(LATE, "3.3.4") == [["taken"], ["taken"], ["late"]]
+        assert treated(LATE, "4.3.0") == [["taken"], ["taken"], ["taken"]]
+        assert treated(LATE, "3.3.4") == [["taken"], ["taken"], ["late"]]
 
     def test_a_replay_has_the_rows_of_what_it_replays(self) -> None:
-        assert fates(REPLAY, "3.3.4") == [["taken"], ["late"], ["late"]]
+        assert treated(REPLAY, "3.3.4") == [["taken"], ["late"], ["late"]]
         assert [one.restarted for one in told(REPLAY, "4.3.0")] == [None, None, "crash-before-commit"]
 
     def test_a_no_data_batch_has_none_and_a_null_time_is_null(self) -> None:
-        found = fates("late-drops/null-event-time-is-never-late", "4.3.0")
-        assert "null" in {fate for each in found for fate in each}
-        assert fates("late-drops/window-still-open", "4.3.0")[1] == []
+        found = treated("late-drops/null-event-time-is-never-late", "4.3.0")
+        assert "null" in {treatment for each in found for treatment in each}
+        assert treated("late-drops/window-still-open", "4.3.0")[1] == []
 
     @pytest.mark.parametrize("id", CASES)
     def test_every_case_can_be_drawn_on_every_version(self, id: str) -> None:

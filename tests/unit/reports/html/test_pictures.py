@@ -88,7 +88,7 @@ def test_no_row_is_drawn_late_where_the_engine_dropped_none() -> None:
     late = 0
     for id, (_, batches) in pictured().items():
         for one in batches:
-            dropped = [row for row in one.rows if row.fate == "late"]
+            dropped = [row for row in one.rows if row.treatment == "late"]
             late += len(dropped)
             if dropped and one.seen.dropped is not None:
                 assert one.seen.dropped > 0, (id, one.seen.id)
@@ -105,7 +105,7 @@ def test_as_many_rows_are_drawn_late_as_were_dropped_where_the_engine_counts_row
                 continue
             known = [row for row in one.rows if row.time_us is not None]
             if len(known) == len(one.rows) and set(one.streams) == {row.stream for row in known}:
-                assert sum(row.fate == "late" for row in known) == one.seen.dropped, (id, one.seen.id)
+                assert sum(row.treatment == "late" for row in known) == one.seen.dropped, (id, one.seen.id)
                 counted += 1
     assert counted > 200
 
@@ -115,9 +115,9 @@ def test_a_row_that_counts_in_one_of_its_windows_is_not_drawn_as_dropped() -> No
     case, batches = pictured()[ONE_OF_TWO_WINDOWS]
     picture = timeline(case, batches)
     assert picture is not None
-    fates = {mark.tooltip.partition(" – ")[0]: mark.fate for mark in picture.rows}
-    (fate,) = [fate for row, fate in fates.items() if "12:08" in row]
-    assert fate in ("taken", "model-taken")
+    treated = {mark.tooltip.partition(" – ")[0]: mark.treatment for mark in picture.rows}
+    (treatment,) = [treatment for row, treatment in treated.items() if "12:08" in row]
+    assert treatment in ("taken", "model-taken")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from conformance.own_job.analyzed_plan import (
 )
 from conformance.query.reading import PlanNode
 
-Fate: TypeAlias = Literal[
+Treatment: TypeAlias = Literal[
     "out",
     "late",
     "in state",
@@ -78,14 +78,14 @@ class NotKnown(Exception):
 
 
 @dataclass(frozen=True)
-class RowFate:
+class TreatedRow:
     """A row of the sample, or one that a query makes of it."""
 
     stream: str
     step: int
     text: str
     time_us: int | None = None
-    fate: Fate = "not known"
+    treatment: Treatment = "not known"
     batch: int | None = None
     """The micro-batch that dropped or emitted it."""
     window: Span | None = None
@@ -122,8 +122,8 @@ class RowsThere:
 
 
 @dataclass(frozen=True)
-class Fates:
-    rows: tuple[RowFate, ...]
+class TreatedRows:
+    rows: tuple[TreatedRow, ...]
     prediction: Prediction | None = None
     """What the model says of the first operator that keeps state; None if it does not know, or differs from the engine."""
     case: Case | None = None
@@ -131,8 +131,8 @@ class Fates:
     unknown: str = ""
     """Why it is not known which rows the engine's counts are about; empty if it is."""
 
-    def of(self, *fates: Fate) -> tuple[RowFate, ...]:
-        return tuple(row for row in self.rows if row.fate in fates)
+    def of(self, *treatments: Treatment) -> tuple[TreatedRow, ...]:
+        return tuple(row for row in self.rows if row.treatment in treatments)
 
     def late_with(self, delay: str) -> int:
         """Count the rows that the model drops with another delay of each watermark."""
@@ -181,14 +181,14 @@ def _without(placed: Partitioned, number: int) -> Partitioned:
     return Partitioned(partitions=tuple(rows))
 
 
-def fates_of(
+def treat_rows(
     case: Case,
     version: SparkVersion,
     seen: Observation,
     plan: JobPlan,
     there: Mapping[OperatorInput, RowsThere],
     conf: Mapping[str, str],
-) -> Fates:
+) -> TreatedRows:
     """Say what became of the rows of a case that an engine ran.
 
     Args:
@@ -197,28 +197,28 @@ def fates_of(
     """
     reading = _Rows(case, plan, there)
     first = plan.first
-    rows = [*reading.base()]
+    rows = tuple(reading.base())
     if seen.error is not None:
-        return Fates(tuple(rows), unknown="the query fails")
+        return TreatedRows(rows, unknown="the query fails")
     if first is None:
         if plan.stateful:
-            return Fates(tuple(rows), unknown="which operator gets the rows first: several keep state side by side")
+            return TreatedRows(rows, unknown="which operator gets the rows first: several keep state side by side")
         if not all(node.name in _ROW_BY_ROW or not node.children for node in plan.nodes):
-            return Fates(tuple(rows), unknown="the query keeps no state, and makes other rows of its rows")
-        return Fates(tuple(_out_of_stateless(rows, seen)))
+            return TreatedRows(rows, unknown="the query keeps no state, and makes other rows of its rows")
+        return TreatedRows(tuple(_out_of_stateless(rows, seen)))
     try:
         made = _Made.of(case, plan, first, reading, rows, conf)
         prediction = predict(made.case, version)
         check_predicted(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
-        return Fates(tuple(rows), unknown=str(why).splitlines()[0])
+        return TreatedRows(rows, unknown=str(why).splitlines()[0])
     emitted = [[len(batch.rows) for batch in answer.batches] for answer in (seen, prediction.observation)]
     above = (
         ""
         if emitted[0] == emitted[1]
         else f"which rows that leave the first operator, {first.name}, those above it let through"
     )
-    return Fates(tuple(made.judged(rows, prediction)), prediction, made.case, above)
+    return TreatedRows(tuple(made.judged(rows, prediction)), prediction, made.case, above)
 
 
 def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
@@ -244,7 +244,7 @@ def check_predicted(seen: Observation, prediction: Prediction) -> None:
         raise NotKnown("the reference model predicts other micro-batches than the engine ran")
 
 
-def _out_of_stateless(rows: Sequence[RowFate], seen: Observation) -> Iterator[RowFate]:
+def _out_of_stateless(rows: Sequence[TreatedRow], seen: Observation) -> Iterator[TreatedRow]:
     """A query without state emits each row in its micro-batch, or filters it: which, is known if it emits all or none."""
     left = {
         step.number: (sum(len(b.rows) for b in step.batches), next((b.id for b in step.batches if b.rows), None))
@@ -253,10 +253,10 @@ def _out_of_stateless(rows: Sequence[RowFate], seen: Observation) -> Iterator[Ro
     given = Counter(row.step for row in rows)
     for row in rows:
         number, batch = left.get(row.step, (0, None))
-        if row.fate == "filtered" or number == 0:
-            yield replace(row, fate="filtered")
+        if row.treatment == "filtered" or number == 0:
+            yield replace(row, treatment="filtered")
         elif number == given[row.step]:
-            yield replace(row, fate="out", batch=batch)
+            yield replace(row, treatment="out", batch=batch)
         else:
             yield row
 
@@ -271,30 +271,30 @@ class _Rows:
     of_stream: dict[str, list[int]] = field(default_factory=dict)
     """Stream → the numbers of its rows."""
 
-    def base(self) -> Iterator[RowFate]:
+    def base(self) -> Iterator[TreatedRow]:
         """Yield the rows of the samples, with the event times that the watermarks get."""
-        made: list[RowFate] = []
+        made: list[TreatedRow] = []
         for stream, schema in self.case.streams.items():
             self.of_stream[stream] = []
             for step in self.case.steps:
                 for row in rows_given(step.action, stream):
                     self.of_stream[stream].append(len(made))
                     values = [row.get(f.name) for f in schema.fields] if isinstance(row, Mapping) else [*row]
-                    made.append(RowFate(stream, step.number, ", ".join(map(cell, values))))
+                    made.append(TreatedRow(stream, step.number, ", ".join(map(cell, values))))
         for mark in self.plan.watermarks:
             if (rows := self.there.get(mark.input)) is None or (of_sample := self._of_sample(mark.node, rows)) is None:
                 continue
             stream, numbers = of_sample
             self.numbers[mark.input] = numbers
             for number in set(self.of_stream[stream]) - set(numbers):
-                made[number] = replace(made[number], fate="filtered")
+                made[number] = replace(made[number], treatment="filtered")
             if (at_time := rows.place(mark.column)) is None:
                 continue
             for number, row in zip(numbers, rows.rows, strict=True):
                 time = rows.value(row, at_time)
                 time = time[1] if isinstance(time, tuple) else time
-                fate: Fate = "no event time" if time is None else "not known"
-                made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, fate=fate)
+                how: Treatment = "no event time" if time is None else "not known"
+                made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, treatment=how)
         yield from made
 
     def _of_sample(self, node: PlanNode, rows: RowsThere) -> tuple[str, list[int]] | None:
@@ -406,11 +406,11 @@ class _Made:
 
     @classmethod
     def of(
-        cls, case: Case, plan: JobPlan, node: PlanNode, reading: _Rows, base: Sequence[RowFate], conf: Mapping[str, str]
+        cls, case: Case, plan: JobPlan, node: PlanNode, read: _Rows, base: Sequence[TreatedRow], conf: Mapping[str, str]
     ) -> _Made:
         sides, windows = [], dict[int, Span]()
         for side, input in zip(node.children, plan.inputs(node), strict=True):
-            rows, numbers = reading.under(side, input)
+            rows, numbers = read.under(side, input)
             mark = next(iter(plan.marks(side)), None)
             sides.append((rows, numbers, mark))
             for row, number in zip(rows.rows, numbers, strict=True):
@@ -422,9 +422,9 @@ class _Made:
         query = _query(node, plan.joins, sides)
         streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
         for name, (rows, numbers, _) in zip(_SIDES, sides, strict=False):
-            kept = [at for at in range(len(rows.columns.names)) if at not in rows.windows]
+            kept = [place for place in range(len(rows.columns.names)) if place not in rows.windows]
             streams[name] = ", ".join(
-                [f"{_ROW}{name} BIGINT", *(f"c{at} {rows.columns.columns[at].type}" for at in kept)]
+                [f"{_ROW}{name} BIGINT", *(f"c{place} {rows.columns.columns[place].type}" for place in kept)]
             )
             for row, number in zip(rows.rows, numbers, strict=True):
                 sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
@@ -447,26 +447,27 @@ class _Made:
             written["trigger"] = case.trigger
         return cls(case_from(written, "first-operator"), windows, node.name)
 
-    def judged(self, rows: Sequence[RowFate], prediction: Prediction) -> Iterator[RowFate]:
+    def judged(self, rows: Sequence[TreatedRow], prediction: Prediction) -> Iterator[TreatedRow]:
         known = dict(self._known(prediction))
         for number, row in enumerate(rows):
             made = known.get(number)
-            if row.fate == "filtered" or (row.time_us is None and row.fate == "no event time" and made is None):
+            timeless = row.treatment == "no event time"
+            if row.treatment == "filtered" or (row.time_us is None and timeless and made is None):
                 yield row
                 continue
-            fate, batch, late = made or ("filtered", None, None)
-            if row.fate == "no event time" and fate not in ("out", "joined", "duplicate"):
-                fate = "no event time"
-            yield replace(row, fate=fate, batch=batch, late_by_ms=late, window=self.windows.get(number))
+            treatment, batch, late = made or ("filtered", None, None)
+            if timeless and treatment not in ("out", "joined", "duplicate"):
+                treatment = "no event time"
+            yield replace(row, treatment=treatment, batch=batch, late_by_ms=late, window=self.windows.get(number))
 
-    def _known(self, prediction: Prediction) -> Iterator[tuple[int, tuple[Fate, int | None, int | None]]]:
+    def _known(self, prediction: Prediction) -> Iterator[tuple[int, tuple[Treatment, int | None, int | None]]]:
         given = {
             (name, step.number): [number_of(row) for row in rows_given(step.action, name)]
             for step in self.case.steps
             for name in self.case.streams
         }
         numbers = [number for of_step in given.values() for number in of_step]
-        known: dict[int, tuple[Fate, int | None, int | None]] = dict.fromkeys(numbers, ("in state", None, None))
+        known: dict[int, tuple[Treatment, int | None, int | None]] = dict.fromkeys(numbers, ("in state", None, None))
         removed: set[int] = set()
         for step, progress in zip(prediction.observation.steps, prediction.steps, strict=True):
             for batch in progress.batches:
@@ -478,12 +479,12 @@ class _Made:
                 at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
                 for row in batch.emitted:
                     parts = [row[at] for at in at_rows if row[at] is not None]
-                    fate: Fate = "out"
+                    treatment: Treatment = "out"
                     if self.kind == "Join":
-                        fate = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
+                        treatment = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
                     for number in _numbers(parts):
                         if known[number][0] in ("in state", "without partner"):
-                            known[number] = fate, batch.id, None
+                            known[number] = treatment, batch.id, None
                 if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
                     for number in here["l"]:
                         if known[number][0] == "in state":
