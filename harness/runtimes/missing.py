@@ -20,6 +20,7 @@ _UNREAD = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found|PATH_NOT_FOUND|Path does not exist|No FileSystem for scheme|FileSystem not found"
     r"|requires a single-part namespace|CATALOG_NOT_FOUND"
 )
+_METADATA = re.compile(r"(?:with name|[Cc]annot resolve|Column) ['`]_metadata\b")
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PIPELINE = (
@@ -46,6 +47,8 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
         return _class(called[-1] if called else "", version)
     if (variable := _VARIABLE.match(message)) and "environ" in traceback:
         return f"the environment variable {variable[1]} is not set in an engine: set it, and add --env {variable[1]}"
+    if _METADATA.search(message):
+        return "no _metadata: a stream that SQL reads has none but as a column of its sample: add it there, or read the files in a program"
     if _UNREAD.search(message):
         what = "a batch read or write needs what a trial does not have, samples being those of streams only"
         return f"{message.rstrip('.')}: {what}: let an argument, a setting or --env name a copy of it"

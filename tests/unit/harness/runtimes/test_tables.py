@@ -169,10 +169,23 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "but got `a`.`b`: a batch read or write needs what a trial does not have",
         ),
         ("NameError(\"name 'spark' is not defined\")", "3.5.9", "spark = SparkSession.builder.getOrCreate()"),
+        (
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column or function parameter with name `_metadata`.`file_path` cannot be resolved.",
+            "4.3.0",
+            "read the files in a program",
+        ),
+        ("Column '_metadata.file_path' does not exist. Did you mean one of: [orders.amount]", "3.3.4", "no _metadata"),
     ],
 )
 def test_an_error_without_a_package_says_which_to_load(message, spark, advice):
     assert advice in str(how_to_mend(message, SparkVersion.parse(spark)))
+
+
+def test_a_column_that_is_not_that_of_files_is_no_reason_to_read_files():
+    other = (
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `amuont` cannot be resolved. Did you mean `_metadata`?"
+    )
+    assert how_to_mend(other, SPARK) is None
 
 
 def test_a_class_that_the_code_calls_is_named_by_its_line():
