@@ -70,11 +70,15 @@ _ALLOWED: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
 }
 """Source → option → a pattern of the values that it takes, and what they are."""
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    FILES: ("maxFilesPerTrigger", "latestFirst", "cleanSource"),
-    KAFKA: ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions"),
+_LIMIT = "maxFilesPerTrigger"
+_KEYS: Mapping[str, Mapping[str, str]] = {
+    FILES: {key.lower(): key for key in (_LIMIT, "latestFirst", "cleanSource")},
+    KAFKA: {key.lower(): key for key in ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions")},
+    # A file of the trial is like a file of a table or of a folder that Auto Loader reads.
+    **dict.fromkeys(("cloudfiles", "delta", "table"), {_LIMIT.lower(): _LIMIT}),
+    "iceberg": {"streamingmaxfilespermicrobatch": _LIMIT},
 }
-"""Source of a stream → the keys that it has for options."""
+"""Source → option → the key for it that a stream of a case has."""
 
 
 def check(program: str, sources: Iterable[SourceSeen]) -> None:
@@ -94,17 +98,20 @@ def check(program: str, sources: Iterable[SourceSeen]) -> None:
 
 
 def acting(sources: Iterable[SourceSeen]) -> Iterator[ActingOptions]:
-    """Yield the options of files, and then those of topics, that can act in a trial of their own, whose streams are such."""
+    """Yield the options of files and tables, and then those of topics, that can act in a trial of their own, whose streams are such."""
     acts = [(source, _acts(source)) for source in sources]
     for kind in (FILES, KAFKA):
-        own = {source.name: keys for source, keys in acts if keys and _kind(source) == kind}
+        own = {source.name: keys for source, keys in acts if keys and (_kind(source) == KAFKA) == (kind == KAFKA)}
         if own:
             named = (
-                f"{', '.join(f'{key}={inline(value)}' for key, value in keys.items())} of {name}"
+                f"{', '.join(f'{shown}={inline(value)}' for shown, _, value in keys.values())} of {name}"
                 for name, keys in own.items()
             )
             of_kind: Mapping[str, Json] = {"source": KAFKA} if kind == KAFKA else {}
-            yield ActingOptions(kind, {name: {**of_kind, **keys} for name, keys in own.items()}, " and ".join(named))
+            streams = {
+                name: {**of_kind, **{key: value for _, key, value in keys.values()}} for name, keys in own.items()
+            }
+            yield ActingOptions(kind, streams, " and ".join(named))
 
 
 def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
@@ -115,7 +122,7 @@ def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
 
 def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
     """Say which options no trial lets act, since its rows are those of a sample; ``but``: without those of `acting`."""
-    acts = {key.lower() for key in _acts(source)} if but else set()
+    acts = _acts(source) if but else {}
     decide = [(name, value) for name, value in source.options.items() if _decides(_called(name), value)]
     shown = [_shown(name, value) for name, value in decide if _called(name) not in acts]
     if shown:
@@ -128,16 +135,17 @@ def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
         yield Statement("unsupported", "–", f"{what} {'are' if len(shown) > 1 else 'is'} not tried: {why}")
 
 
-def _acts(source: SourceSeen) -> dict[str, Json]:
-    """The keys of a stream that stand for options of a source, each with its value, of those that can act."""
-    kind, written = _kind(source), dict[str, Json]()
-    options = {_called(name): value.strip().lower() for name, value in source.options.items()}
-    for key in _KEYS.get(kind, ()):
-        value = options.get(key.lower(), "")
+def _acts(source: SourceSeen) -> dict[str, tuple[str, str, Json]]:
+    """The options of a source that can act: each as it is shown, with the key of a stream that stands for it, and its value."""
+    kind, written = _kind(source), dict[str, tuple[str, str, Json]]()
+    options = {_called(name): (name, value.strip().lower()) for name, value in source.options.items()}
+    for called, key in _KEYS.get(kind, {}).items():
+        name, value = options.get(called, (key, ""))
         # Neither offsets of a real topic nor a limit above all files of the trial can.
-        beyond = kind == FILES and value.isdigit() and int(value) >= WAITING_FILES
-        if value and _decides(key.lower(), value) and value[0] not in "{-+0" and not beyond:
-            written[key] = int(value) if value.isdigit() else value == "true" or value
+        beyond = kind != KAFKA and value.isdigit() and int(value) >= WAITING_FILES
+        if value and _decides(called, value) and value[0] not in "{-+0" and not beyond:
+            shown = key if key.lower() == called else name
+            written[called] = (shown, key, int(value) if value.isdigit() else value == "true" or value)
     return written
 
 

@@ -293,7 +293,16 @@ def of_options(format: str, **options: str) -> ProgramSeen:
         ("delta", {"startingVersion": "5", "withEventTimeOrder": "true"}, "startingVersion=5, withEventTimeOrder=true"),
         ("delta", {"startingTimestamp": "2026-03-01", "readChangeFeed": "true", "skipChangeCommits": "true"}, None),
         ("table", {"startingVersion": "latest", "maxBytesPerTrigger": "1g", "ignoreDeletes": "true"}, None),
-        ("iceberg", {"stream-from-timestamp": "1", "streaming-max-files-per-micro-batch": "2"}, None),
+        (
+            "iceberg",
+            {
+                "stream-from-timestamp": "1",
+                "streaming-max-files-per-micro-batch": "2",
+                "streaming-max-rows-per-micro-batch": "2",
+            },
+            "stream-from-timestamp=1, streaming-max-rows-per-micro-batch=2",
+        ),
+        ("delta", {"maxFilesPerTrigger": "12", "maxBytesPerTrigger": "1g"}, None),
         ("kafka", {"startingOffsets": '{"orders": {"0": 23, "1": -2}}', "minOffsetsPerTrigger": "4"}, None),
         (
             "kafka",
@@ -305,7 +314,15 @@ def of_options(format: str, **options: str) -> ProgramSeen:
             {"latestFirst": "true", "maxFileAge": "1d", "maxFilesPerTrigger": "12"},
             "maxFileAge=1d, maxFilesPerTrigger=12",
         ),
-        ("cloudfiles", {"cloudFiles.maxFilesPerTrigger": "9", "cloudFiles.includeExistingFiles": "false"}, None),
+        (
+            "cloudfiles",
+            {
+                "cloudFiles.maxFilesPerTrigger": "9",
+                "cloudFiles.includeExistingFiles": "false",
+                "cloudFiles.cleanSource": "MOVE",
+            },
+            "cloudFiles.includeExistingFiles=false, cloudFiles.cleanSource=MOVE",
+        ),
         ("kinesis", {"kinesis.startingPosition": "LATEST", "maxFetchRecordsPerShard": "9"}, None),
         ("rate", {"rowsPerSecond": "9", "rampUpTime": "5s"}, None),
     ],
@@ -341,6 +358,21 @@ def test_options_that_decide_which_rows_come_are_not_tried_and_the_answer_says_s
             "files",
             {"maxFilesPerTrigger": 1, "latestFirst": True, "cleanSource": "delete"},
             "maxFilesPerTrigger=1, latestFirst=true, cleanSource=delete of orders",
+        ),
+        (
+            "cloudfiles",
+            {"cloudFiles.maxFilesPerTrigger": "5"},
+            "files",
+            {"maxFilesPerTrigger": 5},
+            "maxFilesPerTrigger=5 of orders",
+        ),
+        ("delta", {"maxFilesPerTrigger": "2"}, "files", {"maxFilesPerTrigger": 2}, "maxFilesPerTrigger=2 of orders"),
+        (
+            "iceberg",
+            {"streaming-max-files-per-micro-batch": "3"},
+            "files",
+            {"maxFilesPerTrigger": 3},
+            "streaming-max-files-per-micro-batch=3 of orders",
         ),
         (
             "kafka",
