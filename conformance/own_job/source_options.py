@@ -75,7 +75,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     FILES: {key.lower(): key for key in (_LIMIT, "latestFirst", "cleanSource")},
     KAFKA: {key.lower(): key for key in ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions")},
     # A file of the trial is like a file of a table or of a folder that Auto Loader reads.
-    **dict.fromkeys(("cloudfiles", "delta", "table"), {_LIMIT.lower(): _LIMIT}),
+    **{source: {_LIMIT.lower(): _LIMIT} for source in ("cloudfiles", "delta", "table")},
     "iceberg": {"streamingmaxfilespermicrobatch": _LIMIT},
 }
 """Source → option → the key for it that a stream of a case has."""

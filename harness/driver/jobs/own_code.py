@@ -330,7 +330,7 @@ class AuthorCode:
 
 
 def drop_views(session: Any) -> None:
-    for table in session.catalog.listTables():
+    for table in session.catalog.listTables("default"):  # the current catalog may have no current namespace
         if table.isTemporary:
             session.catalog.dropTempView(table.name)
 

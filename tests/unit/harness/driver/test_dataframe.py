@@ -133,9 +133,13 @@ def test_a_program_reads_the_streams_that_the_case_names(calls):
 
 
 def test_statements_are_executed_over_views_of_the_streams(calls):
-    """Views of an earlier start of the query are dropped first, so that CREATE TEMPORARY VIEW works again."""
+    """Views of an earlier start of the query are dropped first, so that CREATE TEMPORARY VIEW works again.
+
+    A catalog of Iceberg as the current one has no current namespace, in which Spark could list tables.
+    """
+    tables = [SimpleNamespace(name="v", isTemporary=True), SimpleNamespace(name="t", isTemporary=False)]
     catalog = SimpleNamespace(
-        listTables=lambda: [SimpleNamespace(name="v", isTemporary=True), SimpleNamespace(name="t", isTemporary=False)],
+        listTables={"default": tables}.__getitem__,
         dropTempView=lambda name: calls.append(f"drop({name})"),
     )
     session = SimpleNamespace(

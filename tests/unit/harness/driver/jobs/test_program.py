@@ -105,7 +105,7 @@ def made_pyspark():
             self.conf = SimpleNamespace(set=self.set.__setitem__)
             self.streams = StreamingQueryManager()
             views = [SimpleNamespace(name="orders", isTemporary=True), SimpleNamespace(name="table", isTemporary=False)]
-            self.catalog = SimpleNamespace(listTables=lambda: views, dropTempView=self.dropped.append)
+            self.catalog = SimpleNamespace(listTables={"default": views}.__getitem__, dropTempView=self.dropped.append)
 
         @property
         def readStream(self):  # noqa: N802
