@@ -395,9 +395,10 @@ def _failure(whole: WholeRun, case: Case, version: SparkVersion, not_fixed: Iter
     if seen is None or seen.error is None:
         return None
     error = seen.error
-    if (missing := how_to_mend(error.message, version)) is not None:
-        return missing
     line = error.first_line
+    # Java says only in the error's class what its message is about.
+    if (missing := how_to_mend(error.message, version) or how_to_mend(f"{error.name}: {line}", version)) is not None:
+        return missing
     step = case.steps[seen.steps[-1].number - 1]
     return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
 

@@ -417,6 +417,21 @@ def test_a_job_whose_code_fails_has_no_checkpoints() -> None:
     assert (found.handoffs, found.exit_code) == ((), 2)
 
 
+def test_a_class_that_a_query_lacks_while_it_runs_is_named_with_what_to_do() -> None:
+    """The message is but the name of the class."""
+    own = "com.databricks.sql.streaming.state.RocksDBStateStoreProvider"
+    said = f"[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: {own}\nCaused by: {own}"
+    lacks = ErrorSeen(
+        stage="run", classes=("STREAM_FAILED", "StreamingQueryException", "ClassNotFoundException"), message=said
+    )
+    failed = observed(step(1, error=lacks))
+    (_, before), (_, after) = judge_job(ran(failed, failed, failed, failed)).failures
+    assert before == after
+    assert before.startswith(
+        f"no class {own}, which only Databricks has; its state store in RocksDB is here org.apache"
+    )
+
+
 def test_a_verdict_on_digests_says_so() -> None:
     def of(count: int, digest: int) -> Observation:
         return observed(step(1, batch(0, [f"{count} rows", f"digest {digest}"])), step(2, batch(1)))
