@@ -36,7 +36,7 @@ def columns(
     A column is NAME.yaml, which says what ran and who vouches for it, and NAME.jsonl.xz, the results. Each is compared
     with Apache's release of the same version. Exits with 2 if a column of yours cannot be published.
     """
-    suite = discovery.load()
+    suite = discovery.valid()
     digests = {case.id: case.digest for case in suite.cases}
     read = [read_column(path) for path in files or ()]
     for path, column in zip(files or (), read, strict=True):

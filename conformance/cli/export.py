@@ -69,7 +69,7 @@ def export(
         "summary": summarized,
         "annotations": lambda: workflow_commands(read, folder),
         "badge": lambda: badge(read, spark),
-        "json": lambda: everything(Report.of(read, discovery.load(cases))),
+        "json": lambda: everything(Report.of(read, discovery.valid(cases))),
     }
     _write(writers[format](), format, output)
 

@@ -48,8 +48,7 @@ def policies(
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:
-    loaded = discovery.load(paths)
-    loaded.raise_for_problems()
+    loaded = discovery.valid(paths)
     disagreements = [(case, disagreement) for case in loaded.policy_cases for disagreement in check(case)]
     print_answer(
         (

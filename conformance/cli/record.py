@@ -36,8 +36,7 @@ def record(
     Comments and order stay; the case is marked `observed`. Check the result: it is what this version does, which may not
     be what it should do.
     """
-    loaded = discovery.load([case])
-    loaded.raise_for_problems()
+    loaded = discovery.valid([case])
     if len(loaded.cases) != 1:
         raise typer.BadParameter("it must contain one case for Spark", param_hint="FILE")
     (read,) = loaded.cases

@@ -45,13 +45,13 @@ def report(
     asked = between(*upgrade) if upgrade else ()
     shown, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
     if upgrade:
-        for line in write_upgrade_page(Report.of(shown, discovery.load(cases)), *upgrade, output):
+        for line in write_upgrade_page(Report.of(shown, discovery.valid(cases)), *upgrade, output):
             typer.echo(line)
         return
     with_published = bool(background) or not results
     made = Report.of(
         shown,
-        discovery.load(cases),
+        discovery.valid(cases),
         frozenset(background),
         patch_results() if with_published else (),
         published_columns() if with_published else (),

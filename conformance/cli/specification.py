@@ -33,5 +33,5 @@ def specification(
     give the same bytes.
     """
     read = Results.read_all(results) if results else published_results()
-    written = write_specification(Report.of(read, discovery.load(cases)), output, report)
+    written = write_specification(Report.of(read, discovery.valid(cases)), output, report)
     typer.echo(str(written[-1]))

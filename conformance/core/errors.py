@@ -54,11 +54,13 @@ def on_stop(handler: Callable[..., Any] = signal.default_int_handler) -> Iterato
     handled = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in handled}
     report = sys.unraisablehook
+    repeated: list[Timer] = []
 
     def again(swallowed: sys.UnraisableHookArgs) -> None:
         if handled and issubclass(swallowed.exc_type, KeyboardInterrupt):
             # Not at once: what is raised in here is swallowed too.
-            Timer(0.01, signal.pthread_kill, [main_thread().ident, handled[0]]).start()
+            repeated.append(Timer(0.01, signal.pthread_kill, [main_thread().ident, handled[0]]))
+            repeated[-1].start()
         else:
             report(swallowed)
 
@@ -67,5 +69,7 @@ def on_stop(handler: Callable[..., Any] = signal.default_int_handler) -> Iterato
         yield
     finally:
         sys.unraisablehook = report
+        for timer in repeated:
+            timer.cancel()  # it would end this process by the signal
         for number, earlier in before.items():
             signal.signal(number, earlier)

@@ -25,15 +25,17 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     where = parent or Path(tempfile.gettempdir())
     for _ in remove_leftovers(where):
         pass
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where, ignore_cleanup_errors=True) as name:
-        # The kernel gives the lock back when this process ends in whatever way; no program that it starts has it.
-        lock = FileLock(Path(name, _LOCK))
+    # `tempfile.TemporaryDirectory` recurses without end into a folder that it may not open.
+    name = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
+    # The kernel gives the lock back when this process ends in whatever way; no program that it starts has it.
+    lock = FileLock(name / _LOCK)
+    try:
         with suppress(*_HOLDS_NONE):
             lock.acquire()
-        try:
-            yield Path(name)
-        finally:
-            lock.release()
+        yield name
+    finally:
+        lock.release()
+        shutil.rmtree(name, ignore_errors=True)
 
 
 def remove_leftovers(where: Path | None = None) -> Iterator[Path]:

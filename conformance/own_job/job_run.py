@@ -778,7 +778,6 @@ def _step(arrival: SampleArrival, *, all_rows: bool, conf: dict[str, Json]) -> d
 
 def _written(file: Path, text: str) -> Case:
     write_file(file, text, FileKind("a case", any_content))
-    loaded = discovery.load([file])
-    loaded.raise_for_problems()
+    loaded = discovery.valid([file])
     (case,) = loaded.cases
     return case

@@ -142,8 +142,7 @@ def plan_run(options: RunOptions) -> RunPlan:
 
     Raises InvalidCase; NothingChanged if ``since`` leaves no case; WrongUsage, HarnessError: an option does not fit, see `Targets.choose`.
     """
-    loaded = discovery.load(options.paths)
-    loaded.raise_for_problems()
+    loaded = discovery.valid(options.paths)
     default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
     plugin = accelerator(options.accelerator) if options.accelerator is not None else None
     specs = list(options.spark) or [plugin.newest_line if plugin is not None else default]

@@ -367,8 +367,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
 
     Raises InvalidCase; NoMicroBatch if the only case cannot crash; WrongUsage, HarnessError if nothing is left, see `Targets.choose`.
     """
-    loaded = discovery.load(request.paths)
-    loaded.raise_for_problems()
+    loaded = discovery.valid(request.paths)
     cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
     cases = having_source(request.source, cases)
     points, left_out = [], 0

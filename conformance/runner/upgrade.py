@@ -89,8 +89,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
     Raises InvalidCase; WrongUsage, HarnessError: nothing is left, see `Targets.choose` and `check_those_by_name`; NoConnect.
     """
-    loaded = discovery.load(options.paths)
-    loaded.raise_for_problems()
+    loaded = discovery.valid(options.paths)
     cases = only_tagged(loaded.cases, options.tags)
     possible = handoffs((case for case in cases if why_not_copied(case) is None), each=options.cuts == "each")
     if not possible:

@@ -86,10 +86,22 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
     return _read(paths)
 
 
+def valid(paths: Iterable[Path] | None = None) -> Suite:
+    """The same, of files without any problem; raises InvalidCase."""
+    loaded = _read(paths)
+    loaded.raise_for_problems()
+    return loaded
+
+
 def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
-    """The valid Spark cases with these ids, and with this ``key`` in their file if one is given; no other file is read."""
+    """The Spark cases with these ids, and with this ``key`` in their file if one is given; no other file is read.
+
+    Raises InvalidCase: what a case that cannot be read documents would be missed in silence.
+    """
     wanted = frozenset(ids)
-    return tuple(case for case in _read(paths, _Wanted(wanted, key)).cases if case.id in wanted)
+    loaded = _read(paths, _Wanted(wanted, key))
+    loaded.raise_for_problems()
+    return tuple(case for case in loaded.cases if case.id in wanted)
 
 
 def find(name: str) -> Case | PolicyCase:
@@ -103,8 +115,7 @@ def find(name: str) -> Case | PolicyCase:
             near = get_close_matches(wanted, known, 3, cutoff=0.5)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{hint}")
-    loaded = load([path])
-    loaded.raise_for_problems()
+    loaded = valid([path])
     if len(loaded.all_cases) != 1:
         raise WrongUsage(f"{name} contains {len(loaded.all_cases)} cases; name one of them")
     return loaded.all_cases[0]
@@ -161,7 +172,7 @@ class _Wanted:
             with file.open("rb") as opened:
                 text = opened.read(MAX_BYTES)
         except OSError:
-            return False
+            return True
         # YAML may spell a key with escapes.
         return self._key in text or b"\\" in text
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TypeAlias
@@ -159,8 +159,10 @@ _VMSTAT = Path("/proc/vmstat")
 
 def _killed_for_memory() -> int:
     """How many processes Linux has killed for lack of memory, of the machine or of a group with a limit; 0 where it does not say."""
-    counts = re.search(r"^oom_kill (\d+)$", _VMSTAT.read_text(), re.MULTILINE) if _VMSTAT.exists() else None
-    return int(counts[1]) if counts else 0
+    with suppress(OSError):
+        if counts := re.search(r"^oom_kill (\d+)$", _VMSTAT.read_text(), re.MULTILINE):
+            return int(counts[1])
+    return 0
 
 
 class DriverConnection:

@@ -67,6 +67,8 @@ class SubprocessTransport:
         self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
         self._killed = False
+        self._unreadable: str | None = None
+        """Why its answers cannot be read, if the system says so."""
         self.pid = self._process.pid
 
     def write(self, line: str) -> None:
@@ -80,11 +82,15 @@ class SubprocessTransport:
     def answers(self) -> Iterator[str]:
         assert self._process.stdout is not None
         with self._process.stdout as stream:
-            yield from bounded_lines(cast(TextIO, stream))
+            try:
+                yield from bounded_lines(cast(TextIO, stream))
+            except OSError as error:
+                self._unreadable = error.strerror
+                self.kill()
 
     def log(self) -> Iterator[str]:
         assert self._process.stderr is not None
-        with self._process.stderr as stream:
+        with self._process.stderr as stream, contextlib.suppress(OSError):
             while part := stream.readline(_LONGEST_LOG_LINE):
                 yield part
         self._silent.set()
@@ -94,6 +100,8 @@ class SubprocessTransport:
             code = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             return "its output closed although it still runs"
+        if self._unreadable is not None:
+            return f"a read of its answers that failed ({self._unreadable})"
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def kill(self) -> None:

@@ -316,7 +316,7 @@ def damage(lines: Lines, draw: Draw) -> str:
             others = "violates, bug, differs, unsupported, flaky, broken, not-applicable"
             cell["status"] = draw.choice(others.split(", "))
         case "digest":
-            cell["behaviour"] = "".join(draw.sample(cell["behaviour"], 64)) + "0"
+            cell["behaviour"] = "".join(draw.sample(cell["behaviour"], len(cell["behaviour"]) - 1)) + "0"
         case "order":
             lines.remove(cell)
             lines.append(cell)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import inspect
 import os
 import re
@@ -17,6 +18,7 @@ import sys
 import threading
 import traceback
 import uuid
+import weakref
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -184,6 +186,8 @@ class ProgramRun:
         self._waits = 0
         self._process = os.getpid()
         self.at_exit = ExitStack()
+        self.is_own: Callable[[Any], bool] = lambda _: False
+        """Whether a frame runs code of the program, which the next run loads again."""
         self.passed_over: Dict[str, str] = {}
         """Lines that read what the queries would have written, where their cell or the program ends; with what a missing package says."""
 
@@ -554,8 +558,14 @@ def _nothing(_: ProgramRun, __: Any, ___: Any, *____: Any, **_____: Any) -> None
 
 
 def _at_exit(run: ProgramRun, original: Any, function: Any, *arguments: Any, **named: Any) -> Any:
-    """Keep a function of the program's own; one of a library, which stays imported, serves later programs too."""
-    return (run.at_exit.callback if function.__module__ == "__main__" else original)(function, *arguments, **named)
+    """Keep what the program's own code registers; what a library does, which stays imported, serves later programs too."""
+    return (run.at_exit.callback if run.is_own(sys._getframe(2)) else original)(function, *arguments, **named)
+
+
+def _finalize(run: ProgramRun, original: Any, self: Any, *referent: Any, **named: Any) -> None:
+    original(self, *referent, **named)
+    if run.is_own(sys._getframe(2)):
+        run.at_exit.callback(lambda: self() if self.atexit else None)
 
 
 def _change_pyspark() -> None:
@@ -590,6 +600,7 @@ def _change_pyspark() -> None:
     # Only the main thread of a process may set what a signal does, and this is none.
     _change(signal, "signal", _nothing)
     _change(atexit, "register", _at_exit)
+    _change(weakref.finalize, "__init__", _finalize)
     context = getattr(import_module("pyspark"), "SparkContext", None)
     _change(context, "stop", _nothing)
     _change(context, "__init__", _context)
@@ -608,6 +619,9 @@ def run(
     ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if it lies in none.
     """
     program_run = ProgramRun(session, read, code.place, threading.get_ident())
+    program_run.is_own = lambda frame: bool(
+        frame.f_globals.get("__name__") == "__main__" or inside(frame.f_code.co_filename, folders)
+    )
 
     def passes_over(error: Exception) -> bool:
         """Whether it only says that no query has written yet what the program reads behind it."""
@@ -647,6 +661,7 @@ def run(
             code.settle()
             with suppress(Exception):  # as at the end of a process
                 program_run.at_exit.close()
+            gc.collect()  # objects of the program may start queries when they go
             program_run.end()
     return program_run
 

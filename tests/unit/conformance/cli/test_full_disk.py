@@ -62,7 +62,8 @@ def test_a_file_is_old_or_new_and_the_command_fails(
     out = tmp_path / "out"
     for folder in ("out", "cases"):
         (tmp_path / folder).mkdir()
-    (out / "case.yaml").write_text(CASE, encoding="utf-8")
+    for file in (out / "case.yaml", tmp_path / "cases" / "other.yaml"):
+        file.write_text(CASE, encoding="utf-8")
     cases = ("case", "late/b")
     written(tmp_path / "old.jsonl", cases)
     written(tmp_path / "new.jsonl", cases, statuses={("late/b", "spark-4.3.0"): "violates"})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from conformance.core.temporary_folder import remove_leftovers, temporary_folder
 
@@ -35,3 +40,16 @@ def test_it_is_removed_at_its_end_or_once_its_process_was_killed(tmp_path: Path)
         child.wait()
     assert [*remove_leftovers(tmp_path)] == [held]
     assert {*tmp_path.iterdir()} == others_there
+
+
+def test_what_cannot_be_removed_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with temporary_folder(tmp_path) as folder:
+        monkeypatch.setattr("os.open", partial(denied, os.open))
+    assert folder.exists()
+
+
+def denied(real: Callable[..., int], path: str | Path, flags: int, *arguments: int, **options: int) -> int:
+    """Open files for writing only, which locks need."""
+    if not flags & (os.O_WRONLY | os.O_RDWR):
+        raise PermissionError(13, "Permission denied", str(path))
+    return real(path, flags, *arguments, **options)

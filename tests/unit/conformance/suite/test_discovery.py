@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -348,6 +349,25 @@ steps: [{add: {events: [['12:00']]}}, {add: {events: [['12:01']]}}]
     assert [case.id for case in load([tmp_path]).cases] == ids
     assert [case.id for case in some(ids, [tmp_path], key="upgrades")] == ids[:2]
     assert [case.id for case in some(ids, [tmp_path])] == ids
+
+
+@pytest.mark.parametrize("key", [None, "upgrades"])
+def test_some_cases_are_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str | None) -> None:
+    write(tmp_path / "cases" / "f" / "a.yaml")
+    write(tmp_path / "cases" / "f" / "b.yaml", "title: upgrades\n")
+    assert [case.id for case in some(["f/a"], [tmp_path])] == ["f/a"]
+    with pytest.raises(InvalidCase, match=r"b\.yaml"):
+        some(["f/a", "f/b"], [tmp_path], key=key)
+    path_open = Path.open
+
+    def unreadable(path: Path, *mode: str, **options: str) -> IO[Any]:
+        if path.name == "a.yaml":
+            raise PermissionError(13, "Permission denied")
+        return path_open(path, *mode, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(Path, "open", unreadable)
+    with pytest.raises(InvalidCase, match=r"a\.yaml.*Permission denied"):
+        some(["f/a"], [tmp_path], key=key)
 
 
 def test_some_cases_of_the_suite_that_have_a_key() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,18 @@ def test_it_may_be_closed_already() -> None:
     transport = started(AT_REST)
     transport.close()
     assert transport.finish(60)
+
+
+def test_a_read_that_fails_ends_it_and_is_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Iterator[str]:
+        raise OSError(5, "Input/output error")
+        yield
+
+    monkeypatch.setattr("harness.engine.transport.bounded_lines", fails)
+    transport = SubprocessTransport([sys.executable, "-c", DEAF])
+    assert [*transport.answers()] == []
+    assert transport.ending() == "a read of its answers that failed (Input/output error)"
+    transport.close()
 
 
 class EndsAfterHalfAMinute:

@@ -468,6 +468,47 @@ def test_what_it_leaves_for_the_end_of_its_process_is_done_at_its_end(tmp_path, 
     assert [query.frame.of for query in run.started] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        "atexit.register(spark.readStream.table('a').writeStream.start)",
+        "acme_helpers.later(lambda: start(a='a'))",
+        "acme_helpers.kept = Held(); weakref.finalize(acme_helpers.kept, start, a='a')",
+        "held = Held(); held.itself = held; weakref.finalize(held, start, 'a'); del held",
+        "class Last:\n    def __del__(self): start('a')\nlast = Last()",
+    ],
+)
+def test_nor_does_it_matter_who_calls_at_its_end(tmp_path, session, how):
+    (tmp_path / "acme_helpers.py").write_text("import atexit\ndef later(what): atexit.register(what)\n")
+    run = ran(
+        tmp_path,
+        session,
+        """
+        import atexit, weakref
+        import acme_helpers
+        class Held: pass
+        def start(a):
+            spark.readStream.table(a).writeStream.start()
+        """
+        + how.replace("\n", "\n" + " " * 8),
+    )
+    assert [query.frame.of for query in run.started] == ["a"]
+
+
+def test_what_a_finalizer_need_not_do_at_the_end_is_not_done(tmp_path, session):
+    run = ran(
+        tmp_path,
+        session,
+        """
+        import weakref
+        class Held: pass
+        held = Held()
+        weakref.finalize(held, lambda: spark.readStream.table("a").writeStream.start()).atexit = False
+        """,
+    )
+    assert run.started == []
+
+
 def test_what_a_function_starts_in_a_thread_is_refused_and_that_is_kept(tmp_path, session):
     (tmp_path / "acme_threads.py").write_text(
         "from concurrent.futures import ThreadPoolExecutor\n"
