@@ -17,7 +17,9 @@ from conformance.core.errors import WrongUsage
 from conformance.core.wording import redact
 
 MOST_BYTES = 64 * 1024 * 1024
-"""No log entry, schema or metadata file is larger; state files are not read."""
+"""No log entry, schema or metadata file is larger."""
+MOST_BYTES_OF_STATE = 1 << 30
+"""No file of the state that is read or copied is larger."""
 
 MOST_UNPACKED = 256 * 1024**2
 """In bytes. A zip that RocksDB writes is small: it holds lists of files and settings, and the rows are in files beside it."""
@@ -67,7 +69,7 @@ class Files(Protocol):
         """Path relative to the checkpoint → bytes, of every file."""
 
     def read(self, path: PurePosixPath) -> bytes:
-        """The content of a file; raises `NoSuchCheckpoint` if it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`."""
+        """The content of a file; raises `NoSuchCheckpoint` if it cannot be read, is a link or a pipe, or is too large."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Folder:
             with open(self.root / path, "rb", opener=_without_following) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise NoSuchCheckpoint(str(self.root / path), "this is not a file")
-                return file.read(MOST_BYTES)
+                return file.read(_most(path))
         except OSError as error:
             link = error.errno == errno.ELOOP
             why = "this is a link, which is not followed" if link else error.strerror or str(error)
@@ -198,6 +200,10 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
     return listed
 
 
+def _most(path: PurePosixPath) -> int:
+    return MOST_BYTES_OF_STATE if path.suffix in (".delta", ".snapshot", ".sst") else MOST_BYTES
+
+
 def _check_size(files: Files, path: PurePosixPath) -> None:
-    if files.sizes.get(path, 0) > MOST_BYTES:
-        raise NoSuchCheckpoint(f"{files.where}/{path}", f"this file has more than {MOST_BYTES // 1024**2} MiB")
+    if files.sizes.get(path, 0) > (most := _most(path)):
+        raise NoSuchCheckpoint(f"{files.where}/{path}", f"this file has more than {most // 1024**2} MiB")

@@ -1,16 +1,19 @@
 """The rows that wait in the state of a checkpoint, by operator: how many, their event times, and which the next watermark releases.
 
-Only the files of HDFS-backed stores are read, without Spark. Source: ``HDFSBackedStateStoreProvider``, ``UnsafeRow``, and of what a
-watermark removes ``WatermarkSupport``, ``BaseStreamingDeduplicateExec`` and ``SymmetricHashJoinStateManager`` of Spark.
+The files of HDFS-backed stores are read without Spark; of others, Spark's own reader of the state can be asked. Source:
+``HDFSBackedStateStoreProvider``, ``UnsafeRow``, ``StateDataSource``, and of what a watermark removes ``WatermarkSupport``,
+``BaseStreamingDeduplicateExec`` and ``SymmetricHashJoinStateManager`` of Spark.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias, cast
 
@@ -30,6 +33,9 @@ _MOST: Final = 1 << 30
 """Bytes that a file may unpack to."""
 _ROWS_OF_A_JOIN: Final = "-keyWithIndexToValue"
 _CHECKSUMS: Final = "spark.sql.streaming.stateStore.rowChecksum.enabled"
+_CODEC: Final = "spark.sql.streaming.stateStore.compression.codec"
+_NEVER: Final = -(1 << 62)
+"""In microseconds: no row has such a time."""
 _OF_SPARK: Final[dict[str, Times]] = {"expiresAtMicros": "expiry", "timeoutTimestamp": "timeout"}
 """Spark's own columns with a time. A timeout is in milliseconds, -1 if there is none."""
 _OF_A_FUNCTION: Final = "groupState"
@@ -70,13 +76,32 @@ class OperatorRows:
         return None if self.unread else sum(store.rows for store in self.stores)
 
 
-def rows_in_state(files: Files, checkpoint: Checkpoint) -> Iterator[OperatorRows]:
-    """Yield what waits in each operator; what cannot be read says so, and is never counted in part."""
+@dataclass(frozen=True)
+class StateRead:
+    """What Spark's own reader is asked of a store, or of one side of a join."""
+
+    options: Mapping[str, str]
+    expressions: tuple[str, ...]
+    """Aggregates over all rows."""
+
+
+SparkReader: TypeAlias = Callable[[Files, Checkpoint, Sequence[StateRead]], Sequence[Sequence[int | None]]]
+"""Answers with the values of the expressions of each; raises NoSuchCheckpoint if Spark does not read the state."""
+
+
+def rows_in_state(files: Files, checkpoint: Checkpoint, spark: SparkReader | None = None) -> Iterator[OperatorRows]:
+    """Yield what waits in each operator; what cannot be read says so, and is never counted in part.
+
+    ``spark``: is asked of the operators whose files are not read here.
+    """
     for operator in checkpoint.operators:
         stores: list[TimesInState] = []
-        unread = _unread(checkpoint, operator)
+        asked = spark if (foreign := _foreign(checkpoint, operator)) else None
+        unread = _unread(checkpoint, operator) or (
+            f"{foreign}, which --spark 4.3 reads" if foreign and not asked else ""
+        )
         try:
-            stores += () if unread else _stores(files, checkpoint, operator)
+            stores += () if unread else _stores(files, checkpoint, operator, asked)
         except (DamagedCheckpoint, NoSuchCheckpoint) as error:
             unread = str(error)
         except (struct.error, IndexError):
@@ -85,37 +110,73 @@ def rows_in_state(files: Files, checkpoint: Checkpoint) -> Iterator[OperatorRows
 
 
 def _unread(checkpoint: Checkpoint, operator: StateOperator) -> str:
+    """Why neither the files of an operator nor Spark's own reader tell its rows."""
     folder = PurePosixPath("state", str(operator.number))
     lacking = next((str(each) for each in checkpoint.missing if each.path.is_relative_to(folder)), "")
+    of_variables = (operator.name or "").startswith("transformWithState")
+    return lacking or ("it keeps variables and timers, of which each has rows of its own" if of_variables else "")
+
+
+def _foreign(checkpoint: Checkpoint, operator: StateOperator) -> str:
+    """Why the files of an operator are not read here."""
     providers = sorted({store.provider for store in operator.stores})
-    how = ', which Spark 4 reads: spark.read.format("statestore")' if providers == ["RocksDB"] else ""
-    other = "" if providers == ["HDFS"] else f"its state store is {', '.join(providers)}{how}"
-    checksums = checkpoint.settings.get(_CHECKSUMS) == "true"
-    return lacking or other or (f"each row has a checksum ({_CHECKSUMS})" if checksums else "")
+    codec = checkpoint.settings.get(_CODEC, "lz4")
+    if providers != ["HDFS"]:
+        return f"its state store is {', '.join(providers)}"
+    if checkpoint.settings.get(_CHECKSUMS) == "true":
+        return f"each row has a checksum ({_CHECKSUMS})"
+    return "" if re.search("lz4|zstd", codec.lower()) else f"its files are of the codec {codec}"
 
 
-def _stores(files: Files, checkpoint: Checkpoint, operator: StateOperator) -> Iterator[TimesInState]:
+def _stores(
+    files: Files, checkpoint: Checkpoint, operator: StateOperator, spark: SparkReader | None
+) -> Iterator[TimesInState]:
     planned, committed = checkpoint.planned, checkpoint.committed
     ran_with = planned.watermark_ms if planned and committed and planned.batch == committed.batch else 0
-    for store in operator.stores:
-        if operator.name != JOIN or store.name.endswith(_ROWS_OF_A_JOIN):
-            watermarks = None if operator.name == JOIN else (checkpoint.watermark_ms, ran_with)
-            rows = _rows(files, checkpoint, operator.number, store.name)
-            yield _times(store.name.removesuffix(_ROWS_OF_A_JOIN), rows, store.schemas, watermarks)
+    is_join = operator.name == JOIN
+    # Spark compares microseconds with a watermark in milliseconds; 0 is none. That of a join alone releases no row.
+    bounds = [1000 * mark or _NEVER for mark in ((0, 0) if is_join else (checkpoint.watermark_ms, ran_with))]
+    suffix = _ROWS_OF_A_JOIN if is_join else ""
+    kinds = {store.name.removesuffix(suffix): store.schemas for store in operator.stores if store.name.endswith(suffix)}
+    if not kinds:
+        raise DamagedCheckpoint(PurePosixPath("state", str(operator.number)), "no store is of a kind that is known")
+    columns = [next(filter(None, map(_Column.of, schemas)), None) for schemas in kinds.values()]
+    sums: Iterable[Sequence[int | None]]
+    if spark is None:
+        stored = (_rows(files, checkpoint, operator.number, name + suffix) for name in kinds)
+        sums = map(partial(_sums, bounds), columns, stored)
+    else:
+        where = {"operatorId": str(operator.number), "batchId": str(checkpoint.state_version - 1)}
+        sides = ({"joinSide": name} if is_join else {} for name in kinds)
+        asked = map(partial(_expressions, bounds), columns)
+        sums = spark(files, checkpoint, [*map(StateRead, ({**where, **side} for side in sides), asked)])
+    for (name, schemas), column, of_kind in zip(kinds.items(), columns, sums, strict=True):
+        rows, *of_times = [number or 0 for number in of_kind]
+        if column is None:
+            yield TimesInState(name, rows, "none" if schemas else "not known")
+            continue
+        timed, oldest, newest, windows, overdue, released = of_times
+        oldest_ms, newest_ms = (oldest // 1000, -(-newest // 1000)) if timed else (None, None)
+        count = windows if column.times == "window" else None
+        decided = None if is_join or column.times == "timeout" else released
+        yield TimesInState(name, rows, column.times, count, oldest_ms, newest_ms, rows - timed, decided, overdue)
 
 
-def _times(
-    name: str,
-    rows: Iterator[tuple[bytes, bytes]],
-    schemas: tuple[StateSchema, ...],
-    watermarks: tuple[int, int] | None,
-) -> TimesInState:
-    """Return the times of rows; ``watermarks``: of the next micro-batch and of the last, if they alone release rows."""
-    column = next(filter(None, map(_Column.of, schemas)), None)
+def _expressions(bounds: Sequence[int], column: _Column | None) -> tuple[str, ...]:
+    """What Spark's own reader is asked to get what `_sums` returns."""
     if column is None:
-        return TimesInState(name, sum(1 for _ in rows), "none" if schemas else "not known")
-    # Spark compares microseconds with a watermark in milliseconds; 0 is none.
-    next_us, last_us = (1000 * mark or -(1 << 63) for mark in watermarks or (0, 0))
+        return ("count(*)",)
+    (start, end), (next_us, last_us) = column.moments, bounds
+    times = f"count({end})", f"min({start})", f"max({end})", f"count(DISTINCT {start}, {end})"
+    return "count(*)", *times, f"count_if({end} <= {last_us})", f"count_if({end} > {last_us} AND {end} <= {next_us})"
+
+
+def _sums(bounds: Sequence[int], column: _Column | None, rows: Iterable[tuple[bytes, bytes]]) -> Sequence[int | None]:
+    """How many rows there are and how many with a time, the first and the last moment, and how many windows, and rows that are overdue
+    and that the next micro-batch releases; ``bounds``: the watermarks of the next micro-batch and of the last, in microseconds."""
+    if column is None:
+        return (sum(1 for _ in rows),)
+    next_us, last_us = bounds
     windows = set[tuple[int, int]]()
     timed = untimed = released = overdue = 0
     oldest, newest = 1 << 63, -(1 << 63)
@@ -129,12 +190,7 @@ def _times(
         released += last_us < of_row[1] <= next_us
         if column.times == "window":
             windows.add(of_row)
-    oldest_ms, newest_ms = (oldest // 1000, -(-newest // 1000)) if timed else (None, None)
-    count = len(windows) if column.times == "window" else None
-    decided = released if watermarks is not None and column.times != "timeout" else None
-    return TimesInState(
-        name, timed + untimed, column.times, count, oldest_ms, newest_ms, untimed, decided, overdue if watermarks else 0
-    )
+    return timed + untimed, timed, oldest, newest, len(windows), overdue, released
 
 
 @dataclass(frozen=True)
@@ -146,6 +202,17 @@ class _Column:
     width: int
     """How many columns the key, or the value, has."""
     at: int
+    name: str
+
+    @property
+    def moments(self) -> tuple[str, str]:
+        """The first and the last moment of a row, in microseconds, as expressions of Spark's own reader."""
+        quoted = self.name.replace("`", "``")
+        path = f"{'value' if self.in_value else 'key'}.`{quoted}`"
+        if self.times == "window":
+            return f"unix_micros({path}.start)", f"unix_micros({path}.end)"
+        whole = {"expiry": path, "timeout": f"if({path} < 0, NULL, 1000 * {path})"}
+        return (whole.get(self.times, f"unix_micros({path})"),) * 2
 
     @classmethod
     def of(cls, schema: StateSchema) -> _Column | None:
@@ -158,7 +225,7 @@ class _Column:
                     inner = [each.name.removeprefix(field.name) for each in fields if each.at[:-1] == (at,)]
                     times = {"": "event time", ".start.end": "window"}.get("".join(inner))  # type: ignore[assignment]
                 if times is not None:
-                    return cls(times, in_value, len(top), at)
+                    return cls(times, in_value, len(top), at, field.name)
             if in_value and top[:1] and top[0].name == _OF_A_FUNCTION:
                 return None
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.text import Text
@@ -17,7 +18,7 @@ from conformance.cli.console import errors_console, print_answer, print_error, p
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import argument, flag, grouped, known_version, one_of, option, output_option
-from conformance.cli.progress import NoAnswers
+from conformance.cli.progress import EngineLines, NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.core.intervals import NotAnInterval, parse_interval
@@ -40,6 +41,9 @@ from conformance.query_progress.query_page import QueryPage
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from reports.results.checkpoint_status import combined
+
+if TYPE_CHECKING:
+    from conformance.checkpoints.state_rows import SparkReader
 
 NO_ANSWER = 3
 """The exit code if no engine answers for a job."""
@@ -90,7 +94,8 @@ def explain(
     ),
     checkpoint: str | None = option(
         None,
-        "Add the state that waits in the query's checkpoint, with --progress or alone: its folder, or a URL that fsspec reads.",
+        "Add the state that waits in the query's checkpoint, with --progress or alone: its folder, or a URL that fsspec reads. With "
+        "--spark, an engine reads a copy of what the suite does not read, such as RocksDB.",
         "DIR",
     ),
     symptom: str | None = option(
@@ -177,12 +182,23 @@ def explain(
         what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)
     if progress or checkpoint is not None:
-        if any(other is not None for other in (case, spark, from_, to, results, policy)):
+        by_spark = spark if checkpoint is None else None
+        if any(other is not None for other in (case, by_spark, from_, to, results, policy)):
             hint = "--progress" if progress else "--checkpoint"
             raise typer.BadParameter("use it alone, or with --json or --output", param_hint=hint)
         if delays and checkpoint is not None:
             raise typer.BadParameter("use it without --delays", param_hint="--checkpoint")
-        _explain_progress(progress or [], checkpoint, delays=delays, output=output, verbose=verbose, as_json=as_json)
+        with ExitStack() as stack:
+            reader = None
+            if spark is not None:
+                from conformance.runner.state_reader import spark_reader
+
+                target, notes = one_target(spark, "--spark")
+                use = job_options.options_of_job(engines, settings, speed, code)
+                reader = stack.enter_context(spark_reader(target, use, EngineLines().says))
+                errors_console(notes)
+            shown = progress or [], checkpoint, reader
+            _explain_progress(*shown, delays=delays, output=output, verbose=verbose, as_json=as_json)
         return
     if case is None:
         raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
@@ -316,6 +332,7 @@ def _explain_job(
 def _explain_progress(
     paths: list[Path],
     checkpoint: str | None,
+    reader: SparkReader | None,
     *,
     delays: bool = False,
     output: Path | None = None,
@@ -341,7 +358,7 @@ def _explain_progress(
             raise typer.Exit(UNKNOWN)
         if checkpoint is not None:
             queries = [each.query for each in answer.queries] if paths else None
-            answer = replace(answer, state=waiting_state(open_files(checkpoint), queries))
+            answer = replace(answer, state=waiting_state(open_files(checkpoint), queries, reader))
         disorder = (*answer.disorder_lines(), RECORD_ARRIVAL) if delays else ()
         lines_of = (lambda _: disorder) if delays else answer.lines
         notes, pages = [*disorder, *answer.notes()], [query.page for query in answer.queries]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.files import Files
 from conformance.checkpoints.state import JOIN
-from conformance.checkpoints.state_rows import OperatorRows, TimesInState, rows_in_state
+from conformance.checkpoints.state_rows import OperatorRows, SparkReader, TimesInState, rows_in_state
 from conformance.core.data import Json
 from conformance.core.wording import counted
 from conformance.query_progress.tracks import OperatorTrack, Query
@@ -79,10 +79,12 @@ class WaitingState:
         return "".join(f"; {part}" for part in parts)
 
 
-def waiting_state(files: Files, queries: Iterable[Query] | None = None) -> WaitingState:
-    """Read what waits in a checkpoint; ``queries``: of a progress that is given. Raises as `checkpoint.read` does."""
+def waiting_state(
+    files: Files, queries: Iterable[Query] | None = None, spark: SparkReader | None = None
+) -> WaitingState:
+    """Read what waits in a checkpoint; ``queries``: of a progress that is given. Raises as `checkpoint.read` and ``spark`` do."""
     checkpoint = read(files)
-    operators, version = tuple(rows_in_state(files, checkpoint)), checkpoint.state_version
+    operators, version = tuple(rows_in_state(files, checkpoint, spark)), checkpoint.state_version
     if queries is None:
         return WaitingState(checkpoint, operators)
     runs = [run for query in queries if query.id == checkpoint.query_id for run in query.runs if run.batches]

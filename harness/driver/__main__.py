@@ -7,6 +7,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend
+from .checkpoint import read_state
 from .kill_point import KillPointReached
 from .memory import RecentMemory
 from .request import CaseRequest
@@ -22,6 +23,9 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
 
     if "program" in message:
         channel.send("program", case=message["case"], **Survey(backend, message).answer())
+        return
+    if "reads" in message:
+        channel.send("state", case=message["case"], **read_state(backend.new_session(), message))
         return
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))

@@ -9,6 +9,7 @@ import json
 import posixpath
 from typing import Any, Dict, List, Optional, cast
 
+from .errors import describe
 from .files import ReadableFiles, WritableFiles
 
 # How the names of files of the state end.
@@ -168,6 +169,20 @@ def state_as_constants(session: Any, checkpoint: str) -> Any:
     """A DataFrame of constants: what the data source reads from the state of the first operator."""
     state = session.read.format("statestore").load(checkpoint)
     return session.createDataFrame(state.collect(), state.schema)
+
+
+def read_state(session: Any, message: Dict[str, Any]) -> Dict[str, Any]:
+    """The fields of the host's ``StateSeen``; ``message``: its ``StateRequest``."""
+    values: List[List[Any]] = []
+    try:
+        for key, value in message["conf"].items():
+            session.conf.set(key, value)
+        for asked in message["reads"]:
+            state = session.read.format("statestore").options(**asked["options"]).load(message["checkpoint"])
+            values.append(list(state.selectExpr(*asked["expressions"]).collect()[0]))
+        return {"values": values, "error": None}
+    except Exception as error:
+        return {"values": [], "error": describe(error, "run")["message"].strip().splitlines()[0]}
 
 
 READ_STATE = "spark.conformance.readState"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -44,6 +44,8 @@ from harness.engine.protocol import (
     ProgramRequest,
     ProgramSeen,
     Reached,
+    StateRequest,
+    StateSeen,
     StepAnswer,
 )
 from harness.engine.transport import Transport, TransportClosed
@@ -92,6 +94,8 @@ def without_folders(step: StepSeen, directory: str) -> StepSeen:
 
 Delivery: TypeAlias = Hello | DriverAnswer | str | None
 """A message, the beginning of a line that is not a message with the reason, or None once the driver has closed its output."""
+OnlyAnswer = TypeVar("OnlyAnswer", ProgramSeen, StateSeen)
+"""The answer to a request that has no other."""
 Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 """Receives the messages for one listener."""
 
@@ -386,10 +390,17 @@ class DriverEngine:
                 self._running -= 1
 
     def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
-        doing = f"the survey of {request.case}"
+        return self._answer(request, ProgramSeen, timeout, f"the survey of {request.case}")
+
+    def read_state(self, request: StateRequest, *, timeout: float) -> StateSeen:
+        return self._answer(request, StateSeen, timeout, "reading the state")
+
+    def _answer(
+        self, request: ProgramRequest | StateRequest, kind: type[OnlyAnswer], timeout: float, doing: str
+    ) -> OnlyAnswer:
         with self._connection.conversation(request.case, request) as mailbox:
             answer = self._connection.next_answer(mailbox, timeout, doing)
-            if not isinstance(answer, ProgramSeen):
+            if not isinstance(answer, kind):
                 raise self._connection.unexpected(answer, doing)
             return answer
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Identity, Observation, StepSeen
 from harness.driver.errors import FailureReason
-from harness.engine.protocol import CaseRequest, ProgramRequest, ProgramSeen
+from harness.engine.protocol import CaseRequest, ProgramRequest, ProgramSeen, StateRequest, StateSeen
 from harness.errors import HarnessError, machine_cause
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target
@@ -111,6 +111,9 @@ class Engine(Protocol):
 
     def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
         """See what a program of the author's does. Raises ``EngineFailed`` without an answer, ``EngineSilent`` if it did not end."""
+
+    def read_state(self, request: StateRequest, *, timeout: float) -> StateSeen:
+        """Ask Spark's own reader for the state of a checkpoint. Raises ``EngineFailed`` without an answer."""
 
     def kill(self) -> None:
         """End the engine's process at once by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""

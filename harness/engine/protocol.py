@@ -8,6 +8,7 @@ of that step's answer and ``Done``, and the host kills it.
 A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
 
 A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` answers it.
+A ``StateRequest`` asks what waits in the state of a checkpoint; ``StateSeen`` answers it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
+from conformance.checkpoints.state_rows import StateRead
 from conformance.core.observation import Column, Identity, OwnCodeError, StepSeen
 from harness.driver import PROTOCOL
 from harness.driver.errors import FailureReason
@@ -167,6 +169,16 @@ class ProgramRequest(Message):
     """How many rows of each source to read from the source itself."""
 
 
+class StateRequest(Message):
+    """Read the state of a checkpoint with Spark's own reader."""
+
+    case: str
+    checkpoint: str
+    """On the engine's file system."""
+    conf: dict[str, str]
+    reads: tuple[StateRead, ...]
+
+
 class Hello(Message):
     """The driver introduces its engine."""
 
@@ -278,6 +290,17 @@ class ProgramSeen(DriverAnswer):
     """What ended the program, an exception of its own or of Spark's; None if it got to its end, or lacks columns."""
 
 
+class StateSeen(DriverAnswer):
+    """What Spark's own reader says of the state of a checkpoint."""
+
+    kind: Literal["state"]
+    case: str
+    values: tuple[tuple[int | None, ...], ...]
+    """Of the expressions of each read."""
+    error: str | None
+    """Why Spark does not read it."""
+
+
 class Failed(DriverAnswer):
     """The driver could not carry out the request, or did not start."""
 
@@ -290,12 +313,15 @@ class Failed(DriverAnswer):
 
 
 ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
-    Annotated[Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | Failed, Field(discriminator="kind")]
+    Annotated[
+        Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | StateSeen | Failed, Field(discriminator="kind")
+    ]
 )
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema; ``python -m tools.regenerate`` writes them."""
-    for message in (CaseRequest, ProgramRequest, Hello, StepAnswer, Emitted, Reached, Done, ProgramSeen, Failed):
+    requests, answers = (CaseRequest, ProgramRequest, StateRequest), (Reached, Done, ProgramSeen, StateSeen, Failed)
+    for message in (*requests, Hello, StepAnswer, Emitted, *answers):
         yield message.__name__, {"$id": f"{message.__name__}/v{PROTOCOL}", **message.model_json_schema(by_alias=True)}

@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from conformance.checkpoints.files import open_files
+from conformance.checkpoints.state_rows import OperatorRows, SparkReader
 from conformance.query_progress.answer import explain_files
 from conformance.query_progress.waiting import waiting_state
+from conformance.runner.resources import EngineUse
+from conformance.runner.state_reader import spark_reader
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
+from tests.support.checkpoints import written_by
 from tests.support.effort import FULL
+from tools.checkpoints import write_checkpoints
 
 CODECS = {"4.3.0": ["", "zstd", "lz4", "rolled"], "3.5.9": ["zstd", "lz4"], "3.0.3": [""]}
 RUNS = [(version, codec) for version, codecs in CODECS.items() for codec in codecs]
@@ -75,3 +80,43 @@ def released_and_removed(checkpoint: Path, progress: Path) -> Iterator[tuple[int
         released = [sum(store.released or 0 for store in operator.stores) for operator in operators]
         with_rows = any(source["numInputRows"] for source in after["sources"])
         yield batch, with_rows, released, [operator["numRowsRemoved"] for operator in after["stateOperators"]]
+
+
+QUERIES = ("window_aggregation", "deduplication", "within_watermark", "outer_join", "session_window")
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "3.5.9"] if FULL else ["3.5.9"])
+def test_state_in_rocksdb_is_as_that_of_the_same_query_in_files(version: str, tmp_path: Path) -> None:
+    newest, writer = (Targets.load().select([name])[0] for name in ("4.3.0", version))
+    write_checkpoints(writer, [f"{query}-rocksdb" for query in QUERIES], tmp_path / "rocksdb")
+    seen, expected = {}, {}
+    with spark_reader(newest, EngineUse(), lambda _: None) as reader:
+        for query in QUERIES:
+            seen[query] = unchanged(tmp_path / "rocksdb" / f"{query}-rocksdb" / "checkpoint", reader)
+            expected[query] = waiting_state(open_files(str(written_by(version, f"{query}-hdfs", tmp_path)))).operators
+    assert all(operator.rows for (operator,) in expected.values())
+    if version < "4":
+        # Without the metadata that 4.0 writes, Spark does not know how the keys of sessions are encoded.
+        (sessions,), _ = seen.pop("session_window"), expected.pop("session_window")
+        assert sessions.rows is None
+        assert "[STATE_STORE_KEY_ROW_FORMAT_VALIDATION_FAILURE]" in sessions.unread
+    assert seen == expected
+    root = tmp_path / "rocksdb" / "outer_join-rocksdb" / "checkpoint"
+    for path in root.rglob("*.sst"):
+        path.write_bytes(bytes(path.stat().st_size))
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    with spark_reader(newest, EngineUse(), lambda _: None) as reader:
+        (damaged,) = unchanged(root, reader)
+    assert damaged.rows is None
+    assert "Spark 4.3.0 does not read it: " in damaged.unread
+
+
+def unchanged(checkpoint: Path, reader: SparkReader) -> tuple[OperatorRows, ...]:
+    """What Spark's own reader says of a checkpoint, which it must not change."""
+    before, operators = content(checkpoint), waiting_state(open_files(str(checkpoint)), spark=reader).operators
+    assert content(checkpoint) == before
+    return operators
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from conformance.checkpoints import state_rows
 from conformance.checkpoints.checkpoint import read
-from conformance.checkpoints.files import DamagedCheckpoint, Folder
+from conformance.checkpoints.files import MOST_BYTES, MOST_BYTES_OF_STATE, DamagedCheckpoint, Folder, NoSuchCheckpoint
 from conformance.checkpoints.state_rows import OperatorRows, TimesInState, rows_in_state
 from tests.support.checkpoints import schema_v2, small, state_file, unsafe_row, utf, write, written_by
 
@@ -179,3 +180,14 @@ def test_a_file_that_unpacks_to_too_much_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(state_rows, "_MOST", 64)
     (operator,) = found(aggregation(tmp_path, {"1.delta": GOOD}))
     assert "it is cut off or damaged (it unpacks to more than 0 MiB)" in operator.unread
+
+
+def test_files_of_the_state_may_be_larger_than_those_of_logs(tmp_path: Path) -> None:
+    for name, most in (("state/0/0/1.sst", MOST_BYTES_OF_STATE), ("offsets/0", MOST_BYTES)):
+        root = write(tmp_path, {name: b""})
+        os.truncate(root / name, MOST_BYTES + 1)
+        if most > MOST_BYTES:
+            assert len(Folder.open(root).read(PurePosixPath(name))) == MOST_BYTES + 1
+            os.truncate(root / name, most + 1)  # takes no room
+        with pytest.raises(NoSuchCheckpoint, match=f"{name}: this file has more than {most // 1024**2} MiB"):
+            Folder.open(root).read(PurePosixPath(name))

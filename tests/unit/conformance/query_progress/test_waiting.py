@@ -151,7 +151,7 @@ def test_programs_and_the_page_get_the_same(tmp_path: Path, capsys: Capture) -> 
     assert "operator 0 stateStoreSave: 2 rows in 1 window, 2024-01-01T12:30 – 2024-01-01T12:40" in page
 
 
-@pytest.mark.parametrize("also", [("--delays", "--progress", "x"), ("--spark", "4.3"), ("case",), ("jobs.py",)])
+@pytest.mark.parametrize("also", [("--delays", "--progress", "x"), ("case",), ("jobs.py",)])
 def test_a_checkpoint_goes_with_no_other_question(also: tuple[str, ...], capsys: Capture) -> None:
     assert answer_of(capsys, "explain", "--checkpoint", "dir", *also)[0] == 2
 

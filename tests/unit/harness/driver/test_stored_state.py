@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.checkpoint import stored_state
+from harness.driver.checkpoint import read_state, stored_state
 
 BATCHES = [{"id": 6, "next_watermark": 0}, {"id": 7, "next_watermark": 0}]
 
@@ -63,3 +63,39 @@ def test_variables_of_a_processor_are_not_counted():
 def test_nothing_to_read(version, batches):
     """No data source before 4.0, no micro-batch in the step, none that is committed."""
     assert stored_state(session([], {}, version), "/work/checkpoint", batches) is None
+
+
+class State:
+    """Spark's reader, which reads the store of operator 0 only, and remembers the settings of its session."""
+
+    def __init__(self):
+        self.conf, self.read, self.settings = self, self, {}
+        self.set = self.settings.__setitem__
+
+    def format(self, name):
+        assert name == "statestore"
+        return self
+
+    def options(self, operatorId):  # noqa: N803 — Spark's name
+        self.operator = operatorId
+        return self
+
+    def load(self, checkpoint):
+        assert checkpoint == "/work/checkpoint"
+        return self
+
+    def selectExpr(self, *expressions):  # noqa: N802 — Spark's name
+        if self.operator != "0":
+            raise RuntimeError("[STDS_X] no such store\nSQLSTATE: 42K03")
+        return SimpleNamespace(collect=lambda: [tuple(map(len, expressions))])
+
+
+def test_expressions_over_the_state_are_answered_or_what_spark_says():
+    def asked(*operators):
+        reads = [{"options": {"operatorId": operator}, "expressions": ["count(*)", "1"]} for operator in operators]
+        return {"checkpoint": "/work/checkpoint", "conf": {"a": "b"}, "reads": reads}
+
+    state = State()
+    assert read_state(state, asked("0", "0")) == {"values": [[8, 1], [8, 1]], "error": None}
+    assert state.settings == {"a": "b"}
+    assert read_state(state, asked("0", "1")) == {"values": [], "error": "[STDS_X] no such store"}
