@@ -572,13 +572,19 @@ class OwnQuery:
     """What its program writes to: ``parquet``, ``kafka``; empty if that is not known."""
 
 
-def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
-    """What is not tried of a flow of a declarative pipeline; ``batch``: the tables of the pipeline that no stream fills."""
+def of_flow(name: str, batch: str = "", early: str = "") -> tuple[Statement, ...]:
+    """What is not tried of a flow of a declarative pipeline.
+
+    ``batch``: the tables of the pipeline that no stream fills; ``early``: those to which its function or SQL gives a watermark.
+    """
     what = f"the flow {name} ran as a query in append mode with availableNow, as Spark's runner of pipelines starts it"
     left = "the runner, its tables and expectations are not tried, but those that drop rows do, as a filter does"
     tried = Statement("unsupported", "–", f"{what}: {left}")
     others = Statement("unsupported", "–", f"not tried, since no streaming query of Spark fills it: {batch}")
-    return (tried, others) if batch else (tried,)
+    how = "4.1.4 refuses withWatermark (TABLE_OR_VIEW_NOT_FOUND) and the clause WATERMARK (UNRESOLVED_COLUMN), 4.3.0 the first"
+    runs = f"in the first run of Spark's runner, no flow can give {early} a watermark, which the pipeline itself makes"
+    refused = Statement("unsupported", "–", f"{runs}: {how}")
+    return (tried, *([refused] if early else []), *([others] if batch else []))
 
 
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:

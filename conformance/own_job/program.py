@@ -308,7 +308,7 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
     if "flow" in seen.options:
-        yield from of_flow(seen.options["flow"], seen.options.get("batch", ""))
+        yield from of_flow(seen.options["flow"], seen.options.get("batch", ""), seen.options.get("early", ""))
     if seen.sink in FUNCTIONS:
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"

@@ -57,6 +57,8 @@ class SqlFile:
     """Its name, if the query is a flow of a declarative pipeline."""
     batch: tuple[str, ...] = ()
     """The other tables of the pipeline, which no stream fills."""
+    made: frozenset[str] = frozenset()
+    """The tables of the pipeline that streams fill."""
 
     @classmethod
     def read(cls, path: str, output_mode: str = "append") -> tuple[SqlFile, ...]:
@@ -94,6 +96,7 @@ class SqlFile:
     @classmethod
     def _flows(cls, path: str, parts: Iterable[SqlStatement], output_mode: str) -> tuple[SqlFile, ...]:
         before, flows, batch = list[SqlStatement](), dict[str, tuple[SqlStatement, ...]](), list[str]()
+        targets = set[str]()
         kept = dict[str, tuple[str, ...]]()
         for statement in parts:
             part, query, words = _of_a_pipeline(statement), query_of_flow(statement.text), _upper(statement)
@@ -120,13 +123,15 @@ class SqlFile:
                 )
             elif query is not None and kind in ("STREAMING", "FLOW") and "ONCE" not in words[:9]:
                 flows[name] = (*before, _rewritten(statement, query))
+                targets.add(target)
             elif query is not None:
                 batch.append(name)
         if not flows:
             raise NoFlow(f"{path}: no stream fills a table of this pipeline, so nothing is tried: read a STREAM")
         if output_mode != "append":
             raise WrongUsage(f"{path}: a flow of a declarative pipeline appends: omit the output mode {output_mode}")
-        return tuple(cls(path, own, flow=name, batch=tuple(batch)) for name, own in flows.items())
+        made = frozenset(targets)
+        return tuple(cls(path, own, flow=name, batch=tuple(batch), made=made) for name, own in flows.items())
 
     @property
     def query(self) -> OwnQuery:
@@ -137,7 +142,8 @@ class SqlFile:
         if self.flow is None:
             return OwnQuery(self.path, called, stem, self.output_mode)
         title, stem = f"{self.path}, flow {self.flow}", f"{stem}-{self.flow}"
-        said = of_flow(self.flow, ", ".join(self.batch))
+        read = tables_read(self.parts[-1].text) if "WATERMARK" in _upper(self.parts[-1]) else None
+        said = of_flow(self.flow, ", ".join(self.batch), ", ".join(sorted((read or frozenset()) & self.made)))
         return OwnQuery(title, called, stem, trigger="availableNow", statements=said)
 
     def read_by_it(self, samples: Iterable[Sample]) -> tuple[Sample, ...]:

@@ -52,10 +52,13 @@ class Flows:
         self._tables: List[str] = []
         self._kept: Dict[str, List[str]] = {}
         """Table → the conditions of the rows that its expectations keep."""
+        self._early: List[str] = []
+        """The tables of the pipeline that the function which ran last reads, and to which it gives a watermark."""
 
     def start(self) -> None:
         """Start each flow that reads a stream; name those that read none in the options of the first query."""
         for flow in self._flows:
+            self._early = []
             frame = self._frame(flow.function, self._kept.get(flow.target, ()))
             if frame is None or not frame.isStreaming:
                 self._batch.append(flow.name)
@@ -67,7 +70,7 @@ class Flows:
                 "queryName": flow.name,
                 "trigger": "availableNow" if newer else "once",
                 "at": "{}:{}".format(os.path.basename(code.co_filename), code.co_firstlineno),
-                "options": {"flow": flow.target},
+                "options": {"flow": flow.target, **({"early": ", ".join(self._early)} if self._early else {})},
             }
             self._run.start(writer, noted, "table", {})
         if self._batch and self._run.started:
@@ -75,8 +78,12 @@ class Flows:
 
     def _frame(self, function: Function, kept: Sequence[str] = ()) -> Any:
         """What a flow reads, None if it is the content of a table of the pipeline, which nothing has filled; ``kept``: by its table."""
+        before = len(self._run.sources)
         try:
             frame = function()
+            read = [source.path for source in self._run.sources[before:]]
+            if "withWatermark" in function.__code__.co_names and set(read) <= set(self._tables):
+                self._early.extend(read)
             for condition in (*getattr(function, _KEPT, ()), *kept):
                 frame = frame.where(condition)
             return frame

@@ -174,6 +174,18 @@ def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> 
         SqlFile.read(str(tmp_path / "job.sql"), "update")
 
 
+def test_a_clause_of_a_watermark_is_named_if_the_pipeline_makes_its_table(tmp_path: Path) -> None:
+    clause = "WATERMARK ts DELAY OF INTERVAL 1 MINUTE GROUP BY window(ts, '1 minute')"
+    (tmp_path / "job.sql").write_text(
+        f"CREATE STREAMING TABLE kept; CREATE FLOW f AS INSERT INTO kept BY NAME SELECT * FROM STREAM orders; "
+        f"CREATE STREAMING TABLE a AS SELECT count(*) FROM STREAM kept {clause};"
+        f"CREATE STREAMING TABLE b AS SELECT count(*) FROM STREAM orders {clause};"
+    )
+    flow, of_its_own, of_another = SqlFile.read(str(tmp_path / "job.sql"))
+    assert [len(each.query.statements) for each in (flow, of_its_own, of_another)] == [1, 2, 1]
+    assert "no flow can give kept a watermark" in of_its_own.query.statements[1].text
+
+
 @pytest.mark.parametrize(
     ("script", "queries"),
     [
