@@ -37,7 +37,7 @@ from conformance.core.observation import (
 )
 from conformance.core.operations import Operation, Pipeline, sort_order
 from conformance.core.spark_types import DataType
-from conformance.core.values import canonical
+from conformance.core.values import canonical, show
 from conformance.model import sql
 from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, CommitLogEntry, ModelCheckpoint
 from conformance.model.checks import QuerySettings, check_files, check_trigger, in_rocksdb
@@ -127,6 +127,7 @@ class _FrameBuilder:
 
 
 _EPOCH = datetime(1970, 1, 1)
+_400_YEARS_MS = 146097 * 86400 * 1000
 _RUNS_ONCE_AN_ACTION = ("once", "availableNow")
 """Triggers with which every action is a run of the query."""
 
@@ -486,7 +487,10 @@ def wire(value: Value, type_: DataType) -> Json:
         return None
     match type_.name:
         case "timestamp" | "timestamp_ntz":
-            moment = (_EPOCH + timedelta(microseconds=value)).isoformat(timespec="microseconds")
+            try:
+                moment = (_EPOCH + timedelta(microseconds=value)).isoformat(timespec="microseconds")
+            except OverflowError:  # beyond the year 9999
+                return show(value)
             return moment + "Z" * (type_.name == "timestamp")
         case "struct":
             return [wire(item, column.type) for item, column in zip(value, type_.fields, strict=True)]
@@ -499,4 +503,7 @@ def wire(value: Value, type_: DataType) -> Json:
 
 
 def _instant(millis: int) -> str:
-    return (_EPOCH + timedelta(milliseconds=millis)).isoformat(timespec="milliseconds") + "Z"
+    # Python ends with the year 9999; the calendar repeats every 400 years.
+    cycles = max(millis // _400_YEARS_MS, 0)
+    shown = _EPOCH + timedelta(milliseconds=millis - cycles * _400_YEARS_MS)
+    return f"{shown.year + 400 * cycles:04}{shown.isoformat(timespec='milliseconds')[4:]}Z"

@@ -229,12 +229,14 @@ def check_predicted(seen: Observation, prediction: Prediction) -> None:
     """Raise NotKnown unless the model predicts what the engine shows of the operator, which is its last in the progress."""
     engine, model = batches_of(seen), batches_of(prediction.observation)
     alone = max((len(batch.state) for _, batch in engine), default=0) <= 1
+    # Without a watermark below it, that of an operator above does not concern it.
+    marked = any(other.watermark is not None for _, other in model)
     for (number, batch), (other_number, other) in zip(engine, model, strict=False):
         dropped = batch.dropped if alone else (batch.dropped_by_operator or (None,))[-1]
         shown = (
             number,
             batch.id,
-            batch.watermark or 0,
+            (batch.watermark or 0) if marked else 0,
             batch.state[-1:],
             other.dropped if dropped is None else dropped,
         )
@@ -378,9 +380,14 @@ def aligned(
 ) -> list[int] | None:
     """Return for each upper row the place of the lower row that it comes from; None if that does not follow.
 
-    The operators between keep the order, and drop rows or repeat them for each of several windows. Rows are what both have in common.
+    The operators between keep the order, unless a join with a table brings equal keys together, and drop rows or repeat them for each of
+    several windows. Rows are what both have in common.
     """
-    if len(lower) == len(upper) and (not upper or upper[0] == () or windows is None):
+    if windows is None and len(lower) == len(upper):
+        place_of = {row: place for place, row in enumerate(lower)}
+        moved = len(place_of) == len(lower) and place_of.keys() == {*upper}
+        return [place_of[row] for row in upper] if moved else [*range(len(lower))]
+    if len(lower) == len(upper) and (not upper or upper[0] == ()):
         return [*range(len(lower))]
     places: list[int] = []
     at, held = -1, set[object]()

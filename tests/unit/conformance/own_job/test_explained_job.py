@@ -230,6 +230,8 @@ def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
         ("ab", "aabb", "1212", [0, 0, 1, 1]),
         ("aa", "aaaa", "1212", [0, 0, 1, 1]),
         ("abc", "ca", None, None),
+        ("abc", "cab", None, [2, 0, 1]),
+        ("aab", "aba", None, [0, 1, 2]),
     ],
 )
 def test_rows_come_from_the_rows_below_in_their_order(lower, upper, windows, places):
