@@ -51,7 +51,7 @@ def targets(context: typer.Context, verbose: options.Verbose = False, as_json: o
     listed = list(catalogue.entries)
     with suppress(NoPyspark, UnusablePyspark):
         listed.append(catalogue.installed())
-    checked = [provision.check(target) for target in listed]
+    checked = provision.check_all(listed)
     print_tables(_tables(checked, verbose=verbose), [*map(_record, checked)], as_json=as_json, verbose=verbose)
 
 

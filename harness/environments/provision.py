@@ -7,8 +7,9 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, run
@@ -214,13 +215,22 @@ class Readiness:
     obstacle: str | None
 
 
-def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
-    """Find out, without changing anything."""
+def check_all(targets: Iterable[Target], environ: Mapping[str, str] = os.environ) -> list[Readiness]:
+    """Find out, without changing anything. uv lists its Pythons once, if an environment is missing."""
+
+    @cache
+    def pythons() -> tuple[Python, ...]:
+        uv = find_uv(environ)
+        return Uv(uv, environ).pythons() if uv else ()
+
+    return [_check(target, pythons, environ) for target in targets]
+
+
+def _check(target: Target, pythons: Callable[[], tuple[Python, ...]], environ: Mapping[str, str]) -> Readiness:
     environment = prepared(target, environ=environ)
-    uv = None if environment else find_uv(environ)
     java, embedded, python, why = None, None, None, None
     try:
-        python = newest(Uv(uv, environ).pythons(), target.python) if uv else None
+        python = None if environment else newest(pythons(), target.python)
     except InstallFailed as error:
         why = str(error)
     try:

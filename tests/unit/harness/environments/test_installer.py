@@ -132,7 +132,7 @@ def test_settings_of_uv_that_cannot_be_read_are_no_lack_of_a_python(tmp_path: Pa
     with pytest.raises(InstallFailed, match=r"(?s)uv says:.*Failed to parse: .*uv\.toml.*Correct that file"):
         Uv(program, environ).pythons()
     state = {**environ, "CONFORMANCE_CACHE": str(tmp_path / "cache"), "JAVA_HOME": ""}
-    readiness = provision.check(fakes.TARGET, state)
+    readiness = provision.check_all([fakes.TARGET], state)[0]
     assert readiness.python is None
     assert readiness.obstacle is not None
     assert "uv.toml" in readiness.obstacle

