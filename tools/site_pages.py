@@ -10,7 +10,6 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 
-from conformance.suite import discovery
-from reports.analysis.report import Report
-from reports.analysis.specification import Specification
 from reports.html.addresses import InAFolder, case_key
 from reports.html.pages import FRONT, TABS
 from reports.html.search import entries
 from reports.html.specification_pages import APPENDIX, INDEX, SpecificationPages, pages_of_report
-from reports.results.published import patch_results, published_results
+from tools import site_report
 from tools.site_questions import llms_text, questions, questions_markdown
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +50,7 @@ _IN_LIST = re.compile(r"^( {2,3})```.*?^\1```$", re.MULTILINE | re.DOTALL)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the chapters into the navigation."""
-    chapters = (f"{chapter.name}.md" for chapter in _specification().chapters)
+    chapters = (f"{chapter.name}.md" for chapter in site_report.specification().chapters)
     names = [f"{CHAPTERS}/{name}" for name in (INDEX, *chapters, APPENDIX)]
     for entry in config.nav or ():
         for part in entry.get("Reference", ()):
@@ -101,8 +97,8 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # no
 
 def on_post_build(*, config: MkDocsConfig) -> None:
     """Write what programs read, and let the search find what is in the report, also where the site is opened as files."""
-    found = questions(_report(), _specification())
-    text = llms_text(found, _specification(), config.site_url or ".")
+    found = questions(site_report.report(), site_report.specification())
+    text = llms_text(found, site_report.specification(), config.site_url or ".")
     (Path(config.site_dir) / "llms.txt").write_text(text, encoding="utf-8")
     path = Path(config.site_dir) / "search" / "search_index.json"
     index = json.loads(path.read_text(encoding="utf-8"))
@@ -114,13 +110,12 @@ def on_post_build(*, config: MkDocsConfig) -> None:
 
 def found_in_the_report() -> list[dict[str, str | list[str]]]:
     """The pages, bugs and cases of the report, as entries of the index of the search; error classes are the tags of a case."""
-    report = Report.of(published_results(), discovery.load(), patches=patch_results())
 
     def href(kind: str, name: str = "") -> str:
         page, place = (case_key(name), "") if kind == "case" else (kind, name)
         return f"{REPORT}/{InAFolder().page(page, FRONT, place)}"
 
-    found = entries(report, TABS, href)
+    found = entries(site_report.report(), TABS, href)
     # A page stands before the places on it, of which the search makes one result with it.
     return [
         {
@@ -137,13 +132,15 @@ def found_in_the_report() -> list[dict[str, str | list[str]]]:
 def made_pages() -> Mapping[str, str]:
     """Name → Markdown."""
     address = _in_the_report
-    pages = SpecificationPages(_report(), _specification(), address).markdown()
-    found = questions(_report(), _specification())
+    pages = SpecificationPages(site_report.report(), site_report.specification(), address).markdown()
+    found = questions(site_report.report(), site_report.specification())
     moved = {page: links_on_the_site((ROOT / file).read_text(encoding="utf-8"), file) for file, page in MOVED.items()}
     return {
         **moved,
         **{f"{CHAPTERS}/{name}": with_ids(content) for name, content in pages.items()},
-        "questions.md": with_ids(questions_markdown(_report(), found, _specification(), address, CHAPTERS)),
+        "questions.md": with_ids(
+            questions_markdown(site_report.report(), found, site_report.specification(), address, CHAPTERS)
+        ),
         "commands.md": commands_page(),
         "python-api.md": python_page(),
     }
@@ -197,14 +194,4 @@ def python_page() -> str:
 
 def _in_the_report(case: str) -> str | None:
     address: Callable[[str], Any] = pages_of_report("")
-    return f"{REPORT}:{str(address(case)).lstrip('/')}" if case in _report().matrix.cases else None
-
-
-@cache
-def _report() -> Report:
-    return Report.of(published_results(), discovery.load())
-
-
-@cache
-def _specification() -> Specification:
-    return Specification.of(_report())
+    return f"{REPORT}:{str(address(case)).lstrip('/')}" if case in site_report.report().matrix.cases else None

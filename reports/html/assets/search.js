@@ -1,7 +1,7 @@
 // Which entries of a report answer a text that a reader writes, best first. It needs MiniSearch.
 "use strict";
 globalThis.reportSearch = (entries) => {
-  const COMMON = new Set("a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my of on or our so some than that the their them then there these they this to too was we were not what when where which while who why will with would you your spark structured streaming stream org apache".split(" "));
+  const COMMON = new Set("don doesn didn isn won work works working a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my of on or our so some than that the their them then there these they this to too was we were not what when where which while who why will with would you your spark structured streaming stream org apache".split(" "));
   // What a reader's word also means here: stems of the left side are searched as those of the right side too.
   const ALSO = {};
   for (const [words, others] of [
@@ -19,7 +19,7 @@ globalThis.reportSearch = (entries) => {
     ["threshold lateness", "delay"], ["clean cleanup expire expiration purge remove release buffer", "evict"],
     ["scratch", "new checkpoint"], ["modify change alter stateful operation", "change"],
     ["timestamp time", "time"], ["null none nan", "null"], ["unsupported rejected supported disallowed", "refuse reject"],
-    ["die crash kill oomkilled restart", "restart crash"], ["late delayed", "late"], ["include accept aggregate", "count drop"], ["multiple two several second", "chain several"], ["different", "several lowest"], ["drop discard filter", "drop"], ["switch enable", "set"], ["ignore", "use keep old"],
+    ["unmatched matched matching", "match"], ["grouped ungrouped", "stateful"], ["die crash kill oomkilled restart", "restart crash"], ["late delayed", "late"], ["include accept aggregate", "count drop"], ["multiple two several second", "chain several"], ["different", "several lowest"], ["drop discard filter", "drop"], ["switch enable", "set"], ["ignore", "use keep old"],
     ["survive", "resume"],
   ]) for (const word of words.split(" ")) ALSO[stem(word)] = [stem(word), ...others.split(" ").map(stem)];
 
@@ -52,6 +52,13 @@ globalThis.reportSearch = (entries) => {
     });
     // A message that an entry shows is worth more than any of its words.
     const shown = (id) => (errors[id].some((piece) => pasted.includes(piece)) ? 5 : 1);
-    return found.map(({ id, score }) => ({ entry: entries[id], score: score * shown(id) })).sort((a, b) => b.score - a.score).map((one) => one.entry);
+    const best = (all) => all.sort((a, b) => b.score - a.score);
+    // Of the combinations of a matrix, the others stand behind the best: they answer the same.
+    const cases = new Set(), once = ({ entry, score }) => {
+      const name = entry.kind === "Cases" ? entry.text.split(".")[0] : entry.href, again = cases.has(name);
+      cases.add(name);
+      return { entry, score: again ? score / 2 : score };
+    };
+    return best(best(found.map(({ id, score }) => ({ entry: entries[id], score: score * shown(id) }))).map(once)).map((one) => one.entry);
   };
 };
