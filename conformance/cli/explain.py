@@ -179,7 +179,7 @@ def explain(
         "--output": output if not (progress or checkpoint) else None,
     }
     if unused := next((name for name, value in of_a_job.items() if value), None):
-        what = f"{case} is no job: name a program, a file of SQL or a function" if case else "name a job"
+        what = f"{case} is not a job: name a program, a file of SQL or a function" if case else "name a job"
         raise typer.BadParameter(what, param_hint=unused)
     if progress or checkpoint is not None:
         by_spark = spark if checkpoint is None else None
@@ -201,7 +201,7 @@ def explain(
             _explain_progress(*shown, delays=delays, output=output, verbose=verbose, as_json=as_json)
         return
     if case is None:
-        raise typer.BadParameter("name a case, or pass --progress", param_hint="CASE")
+        raise typer.BadParameter("name your job or a case, or pass --progress or --symptom", param_hint="CASE")
     question = discovery.find(case)
     if results is not None:
         if policy is not None or from_ is not None or to is not None or isinstance(question, PolicyCase):
@@ -354,7 +354,9 @@ def _explain_progress(
             )
         if paths and not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
-            print_error(f"conformance explain: no progress of a streaming query in {', '.join(map(str, paths))}{first}")
+            print_error(
+                f"conformance explain: {', '.join(map(str, paths))} has no progress of a streaming query{first}"
+            )
             raise typer.Exit(UNKNOWN)
         if checkpoint is not None:
             queries = [each.query for each in answer.queries] if paths else None

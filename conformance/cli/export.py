@@ -104,7 +104,7 @@ def script(case: Case) -> str:
     """Return the program of a case; raise WrongUsage with the reason if it has none."""
     if (program := pyspark_script(case)) is None:
         raise WrongUsage(
-            f"{case.id} is no plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
+            f"{case.id} is not a plain program: it kills its engine, damages its checkpoint, changes its trigger, runs in real time, reads "
             "topics or tables, chooses among files, or calls code that is not in it"
         )
     return f"{program}\n"

@@ -55,13 +55,8 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Eviden
         if len(stored) == len(counted):
             counted = tuple(rows if other is not None else None for rows, other in zip(counted, stored, strict=True))
         if counted != stored:
-            yield EvidenceDisagrees(
-                aspect="state",
-                place=FindingLocation.of_step(case, step.number, (last.id,)),
-                expected=counted,
-                observed=stored,
-                evidence="data source statestore",
-            )
+            place, said = FindingLocation.of_step(case, step.number, (last.id,)), "data source statestore"
+            yield EvidenceDisagrees(aspect="state", place=place, expected=counted, observed=stored, evidence=said)
 
 
 def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:

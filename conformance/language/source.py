@@ -329,7 +329,7 @@ class _Stop(Exception):
 def _text(path: Path) -> str:
     start = SourceLocation(1, 1)
     if not path.is_file():
-        raise FileNotFoundError(errno.ENOENT, "it is not a regular file")
+        raise FileNotFoundError(errno.ENOENT, "it is not a regular file" if path.exists() else "there is no such file")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -225,7 +225,7 @@ def _cells(file: Path, name: str) -> Iterator[_Cell]:
             if file.suffix == ".scala"
             else "export its source, or as .ipynb"
         )
-        raise WrongUsage(f"{name} is no notebook in Python or SQL: {remedy}")
+        raise WrongUsage(f"{name} is not a notebook in Python or SQL: {remedy}")
     try:
         with file.open("rb") as opened:
             content = opened.read(_MOST_BYTES + 1)
@@ -255,7 +255,7 @@ def _of_jupyter(text: str, name: str) -> Iterator[_Cell]:
         usual = of_platform or given.get("language_info", {}).get("name") or given.get("kernelspec", {}).get("language")
     except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise WrongUsage(f"{name} is no notebook of Jupyter: {why}: save or export it again as .ipynb") from None
+        raise WrongUsage(f"{name} is not a Jupyter notebook: {why}: save or export it again as .ipynb") from None
     for number, (kind, source, metadata) in enumerate(cells, 1):
         if kind == "code":
             own = metadata.get("microsoft", {}).get("language") if isinstance(metadata.get("microsoft"), dict) else None

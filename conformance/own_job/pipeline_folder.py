@@ -34,7 +34,7 @@ def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
         is_taken = False
     if not is_taken:
         how = "libraries: [{glob: {include: transformations/**}}], and settings of configuration in quotes"
-        raise WrongUsage(f"{spec} is no pipeline that Spark's runner takes: write {how}")
+        raise WrongUsage(f"{spec} is not a pipeline that Spark's runner takes: write {how}")
     for pattern in patterns:
         found = [*spec.parent.glob(pattern + "/*" if pattern.endswith("/**") else pattern)]
         found = sorted(file for file in found if file.is_file() and "__pycache__" not in file.parts)

@@ -87,14 +87,14 @@ class NamedProgram:
         """The program that a text names, and the code with the folder of its file, for its neighbours; WrongUsage if there is none."""
         in_cells = is_notebook(text)
         if values and not in_cells and not (Path(text).is_file() and _ASKS_A_PLATFORM.search(Path(text).read_bytes())):
-            raise WrongUsage(f"--set: {text} is no notebook and asks no dbutils for widgets or secrets: omit it")
+            raise WrongUsage(f"--set: {text} is not a notebook, and asks no dbutils for widgets or secrets: omit it")
         if not in_cells and not text.endswith(".py"):
             parts = text.split(".")
             files = [folder.joinpath(*parts) for folder in code.folders]
             if not any(file.with_suffix(".py").is_file() or (file / "__main__.py").is_file() for file in files):
                 where = ", ".join(map(str, code.folders))
                 raise WrongUsage(
-                    f"{text!r} is not a function, which is module:function, nor a module in {where}: is --code missing?"
+                    f"{text!r} is neither a program (.py, .ipynb, .sql), nor module:function, nor a module in {where}: is --code missing?"
                 )
             return cls(text, tuple(arguments), sinks), code
         file = Path(text).resolve()

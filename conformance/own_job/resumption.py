@@ -162,7 +162,7 @@ def _tried(tried: TriedWorkaround) -> str:
         return f"workaround: {tried.setting}; tried: {phrase(verdict)}"
     wrong = verdict.outcome == "resumed"
     why_not = "Spark reads the bytes of one type as another" if wrong else f"tried: {phrase(verdict)}"
-    return f"{tried.setting} is no workaround, do not use it: {why_not}"
+    return f"{tried.setting} does not help, do not use it: {why_not}"
 
 
 def _message_of_spark(verdict: CheckpointVerdict) -> Iterator[str]:

@@ -89,7 +89,7 @@ class SqlFile:
                 )
         if parts[-1].words[0].upper() not in _BEGINS_A_QUERY:
             raise WrongUsage(
-                f"{path}:{parts[-1].line}: {_shown(parts[-1])} is no query: the last statement is that whose rows are compared, a SELECT"
+                f"{path}:{parts[-1].line}: {_shown(parts[-1])} is not a query: the last statement is that whose rows are compared, a SELECT"
             )
         return (cls(path, parts, output_mode),)
 
@@ -197,7 +197,7 @@ class SqlFile:
             try:
                 parse_interval(delay)
             except NotAnInterval:
-                raise WrongUsage(f"--watermark: {delay!r} is no delay: write {stream}='10 minutes'") from None
+                raise WrongUsage(f"--watermark: {delay!r} is not a delay: write {stream}='10 minutes'") from None
             watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)
 

@@ -52,7 +52,7 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
         for change in (change for change in known if verdict.to in change.to):
             lines = (*lines, change.reason, f"workaround: {change.workaround}")
     if stress.fails_before:
-        note = f"{verdict.before.title} itself fails there, so this is no change of the upgrade"
+        note = f"{verdict.before.title} itself fails there, so the upgrade does not change this"
         return Statement("bug", "▲", text, (note, *lines))
     return Statement("violates", "✗", text, lines)
 

@@ -70,7 +70,7 @@ class TriedWorkaround:
         if not self.reads_other_bytes and all(what.startswith(_TRIED["resumed"]) for what in outcomes):
             return f"{self.setting} changes only when rows come; tried in {handoffs}: {tried}"
         why = ": Spark reads the bytes of one type as another" if self.reads_other_bytes else ""
-        return f"{self.setting} is no workaround, do not use it{why}; tried in {handoffs}: {tried}"
+        return f"{self.setting} does not help, do not use it{why}; tried in {handoffs}: {tried}"
 
 
 def _came_out(verdict: CheckpointVerdict) -> str:

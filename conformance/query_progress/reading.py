@@ -17,6 +17,7 @@ from typing import BinaryIO, Final, TypeAlias, cast
 
 from pydantic import ValidationError
 
+from conformance.core.errors import WrongUsage
 from conformance.core.unpacking import BUFFER, unpacked
 from conformance.query_progress.wire import Environment, LoggedProgress, Progress, QueryEvent
 
@@ -163,6 +164,8 @@ def _progress(text: bytes) -> Progress:
 
 def _files(path: Path) -> Iterator[Path]:
     """Yield a file, or those of a folder: of a rolled event log in the order in which Spark wrote them."""
+    if not path.exists():
+        raise WrongUsage(f"{path}: there is no such file or folder")
     if not path.is_dir():
         yield path
         return

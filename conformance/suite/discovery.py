@@ -206,7 +206,7 @@ class _Reader:
         files = list(_files(path.absolute(), self._problems))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
-            self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
+            self._problems.append(Problem(path, 0, 0, f"no cases: a case is a file ending in {SUFFIXES[0]}"))
         for file in (file for file in cases if file not in self._seen):
             root = self._root(file, top)
             if self._wanted is None or self._wanted.may_be_in(file, id_of(file, root), self._catalogue(root)):

@@ -101,7 +101,7 @@ def settings_in(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     if len(read) > _LONGEST_FILE:
-        raise WrongUsage(f"{file} has more than {_LONGEST_FILE:,} bytes: that is no file of Spark settings")
+        raise WrongUsage(f"{file} has more than {_LONGEST_FILE:,} bytes: that is not a file of Spark settings")
     settings = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.strip().startswith("#"):

@@ -155,7 +155,7 @@ class Jar:
         if not path.is_file():
             raise WrongUsage(f"{where}: there is no file {path}")
         if not zipfile.is_zipfile(path):
-            raise WrongUsage(f"{where}: {path} is no jar: it is not a zip of classes")
+            raise WrongUsage(f"{where}: {path} is not a jar: it is not a zip of classes")
         return cls(path.resolve(), scala[1] if scala else None)
 
     def classes(self) -> frozenset[str]:

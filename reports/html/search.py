@@ -115,12 +115,8 @@ def _pages(report: Report, pages: Mapping[str, str], href: Href) -> Iterator[Sea
     for pair in report.pairs:
         count = counted(len(pair.changes), "change")
         title = f"From {pair.before.title} to {pair.after.title}"
-        yield SearchEntry(
-            title,
-            count,
-            href(compare_key(pair.before.name, pair.after.name)),
-            "upgrade comparison checkpoints go back rollback",
-        )
+        compared = href(compare_key(pair.before.name, pair.after.name))
+        yield SearchEntry(title, count, compared, "upgrade comparison checkpoints go back rollback")
     for line in release_lines(report).values():
         for release in line:
             known = counted(len(release.bugs), "known bug") if release.target is not None else "not run"

@@ -34,7 +34,7 @@ def test_a_report_is_whole_or_says_what_is_missing(bug: ListedBug, results: tupl
     if "reproduce.py" in files:
         compile(files["reproduce.py"], case.id, "exec")
     else:
-        assert f"{case.id} is no plain program: " in text
+        assert f"{case.id} is not a plain program: " in text
     suite = f"{suite_name(case)}.scala"
     if suite in files:
         assert f"class {suite_name(case)} extends StreamTest" in files[suite]

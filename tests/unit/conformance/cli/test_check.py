@@ -42,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT[:4], "4.99.0", *RIGHT[5:]], "'4.99.0' is not a known Spark release. Did you mean 4.3.0?"),
         (
             ["bad.sql", *RIGHT[1:], "--watermark", "orders=10 minuts"],
-            "'10 minuts' is no delay: write orders='10 minutes'",
+            "'10 minuts' is not a delay: write orders='10 minutes'",
         ),
         ([*RIGHT, "--event-time", "clicks=t"], "there is no sample clicks; samples are orders"),
         ([*RIGHT, "--event-time", "orders=u"], "orders.jsonl: has no column 'u'; its columns are t, n"),
@@ -55,7 +55,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (RIGHT[:5], "--sample: a function needs one of each stream, in the order of its parameters"),
         ([*RIGHT, "--", "--day", "1"], "a function gets no arguments"),
         (["gone.py", *RIGHT[1:]], "there is no file gone.py"),
-        (["acme.gone", *RIGHT[1:]], "'acme.gone' is not a function, which is module:function, nor a module in"),
+        (
+            ["acme.gone", *RIGHT[1:]],
+            "'acme.gone' is neither a program (.py, .ipynb, .sql), nor module:function, nor a module in",
+        ),
         (["job.sql", *RIGHT[1:]], "cannot read job.sql: No such file"),
         (["job.sql", *RIGHT[1:], "--", "x"], "a file of SQL gets no arguments: omit them"),
         (RIGHT[1:], "name a program, a file of SQL or a function, or --call a method or --main a class of --jar"),

@@ -151,7 +151,7 @@ CASES = [
         r"x.yaml:1:8: \\ud800 is half of a character",
         CASE.replace("title: t", r'title: "\ud800"'),
     ),
-    Trial("a case without end", "case validate /dev/zero", 2, "/dev/zero: no cases found"),
+    Trial("a case without end", "case validate /dev/zero", 2, "/dev/zero: no cases"),
     invalid("a big case", "more than 2000000 bytes", b"#" * 2_000_001),
     Trial("a case that exists", "case new x.yaml", 2, "x.yaml exists", files={"x.yaml": CASE}),
     Trial("an unknown case", "explain nothing", 2, "'nothing' is neither a case of the suite nor a file"),

@@ -241,7 +241,7 @@ def test_the_first_rows_and_all_rows_have_the_same_times(tmp_path):
         (["a.b:c", "--trigger-interval", "1 minute"], "no column has arrival times: to know when rows arrive"),
         (["a.b:c", "--arrival-time", "a=at", "--trigger-interval", "soon"], "is not a duration"),
         (["a.b:c", "--arrival-time", "b=at"], "there is no sample b"),
-        (["late-drops/window-still-open", "--delays"], "is no job"),
+        (["late-drops/window-still-open", "--delays"], "is not a job"),
     ],
 )
 def test_options_about_delays_that_cannot_be_answered_are_refused(given, what, tmp_path, capsys):

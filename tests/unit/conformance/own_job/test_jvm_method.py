@@ -67,7 +67,7 @@ def test_what_is_no_jar_is_named(tmp_path: Path) -> None:
     (tmp_path / "no.jar").write_text("text")
     with pytest.raises(WrongUsage, match=r"--jar: there is no file .*gone\.jar"):
         Jar.parse(str(tmp_path / "gone.jar"))
-    with pytest.raises(WrongUsage, match=r"pyproject\.toml: .*no\.jar is no jar"):
+    with pytest.raises(WrongUsage, match=r"pyproject\.toml: .*no\.jar is not a jar"):
         Jar.parse("no.jar", "pyproject.toml", tmp_path)
 
 

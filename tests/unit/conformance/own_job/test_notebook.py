@@ -135,10 +135,10 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
         (
             "job.ipynb",
             '{"a":\nno}',
-            "job.ipynb is no notebook of Jupyter: Expecting value: line 2 column 1 (char 6): save or export it again",
+            "job.ipynb is not a Jupyter notebook: Expecting value: line 2 column 1 (char 6): save or export it again",
         ),
-        ("job.ipynb", "[]", "job.ipynb is no notebook of Jupyter"),
-        ("job.ipynb", '{"nbformat": 4, "metadata": [], "cells": [1]}', "job.ipynb is no notebook of Jupyter"),
+        ("job.ipynb", "[]", "job.ipynb is not a Jupyter notebook"),
+        ("job.ipynb", '{"nbformat": 4, "metadata": [], "cells": [1]}', "job.ipynb is not a Jupyter notebook"),
         (
             "job.ipynb",
             jupyter("x = 1", "val y = 1", language_info={"name": "scala"}),
@@ -172,8 +172,8 @@ def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> N
             FIRST + "# MAGIC %sql\n# MAGIC SELECT 'a",
             "job.py, cell 1: a text or a comment in its SQL has no end",
         ),
-        ("job.scala", "// Databricks notebook source", "job.scala is no notebook in Python or SQL: build a jar"),
-        ("job.dbc", "", "job.dbc is no notebook in Python or SQL: export its source, or as .ipynb"),
+        ("job.scala", "// Databricks notebook source", "job.scala is not a notebook in Python or SQL: build a jar"),
+        ("job.dbc", "", "job.dbc is not a notebook in Python or SQL: export its source, or as .ipynb"),
     ],
 )
 def test_what_is_wrong_is_said_with_cell_line_and_remedy(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -231,7 +231,7 @@ def test_the_case_that_is_kept_has_the_cells_and_the_values(tmp_path: Path) -> N
     [
         (
             ["job.py", "--set", "a=1"],
-            "--set: job.py is no notebook and asks no dbutils for widgets or secrets: omit it",
+            "--set: job.py is not a notebook, and asks no dbutils for widgets or secrets: omit it",
         ),
         (["jobs:build", "--set", "a=1"], "only a notebook has widgets and secrets: omit it"),
         (["job.ipynb", "--set", "=1"], "must be NAME=VALUE, such as target=gold.orders"),

@@ -62,9 +62,9 @@ def test_it_names_the_files_and_settings_of_the_pipeline(folder: Path, named: st
         (
             SPEC,
             "flows",
-            "is no pipeline that Spark's runner takes: write libraries: [{glob: {include: transformations/**}}]",
+            "is not a pipeline that Spark's runner takes: write libraries: [{glob: {include: transformations/**}}]",
         ),
-        ("include: more.sql", "includes: more.sql", "is no pipeline that Spark's runner takes"),
+        ("include: more.sql", "includes: more.sql", "is not a pipeline that Spark's runner takes"),
         ('"false"', "false", "and settings of configuration in quotes"),
         (
             "more.sql",

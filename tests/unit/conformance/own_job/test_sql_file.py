@@ -81,8 +81,8 @@ def test_the_case_has_the_statements_and_the_watermarks(tmp_path: Path) -> None:
     [
         ("-- nothing\n;", "job.sql has no statement: the last one must be the query"),
         ("SELECT 'a", "job.sql: a text or a comment in it has no end"),
-        ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is no query"),
-        ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is no query"),
+        ("CREATE TEMP VIEW a AS SELECT 1;\nINSERT INTO b SELECT 1", "job.sql:2: INSERT INTO b SELECT … is not a query"),
+        ("CREATE TEMP VIEW a AS SELECT 1;", "job.sql:1: CREATE TEMP VIEW a … is not a query"),
         (
             "CREATE STREAMING TABLE a;\nCREATE FLOW f AS AUTO CDC INTO a FROM b KEYS (c)",
             "job.sql: no stream fills a table of this pipeline, so nothing is tried: read a STREAM",

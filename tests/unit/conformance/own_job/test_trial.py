@@ -150,7 +150,7 @@ OFF = "spark.sql.streaming.stateStore.stateSchemaCheck"
         (
             OF_A_SUM,
             "no setting is proven to help.",
-            f"{OFF}=false is no workaround, do not use it: Spark reads the bytes of one type as another",
+            f"{OFF}=false does not help, do not use it: Spark reads the bytes of one type as another",
         ),
     ],
 )

@@ -235,7 +235,7 @@ def test_a_workaround_is_one_only_if_every_row_is_right() -> None:
     (group,) = found.handoffs
     assert [str(each) for each in group.tried] == [
         f"workaround: {ANSI}=false; tried: same rows in 1 of 1 handoff",
-        f"{SCHEMA_CHECK}=false is no workaround, do not use it: Spark reads the bytes of one type as another; "
+        f"{SCHEMA_CHECK}=false does not help, do not use it: Spark reads the bytes of one type as another; "
         "tried in 1 handoff: wrong rows in 1",
     ]
     assert group.workaround is group.tried[0]
@@ -733,7 +733,7 @@ def test_what_the_earlier_version_does_not_survive_is_no_change() -> None:
     fine = judge_job(ran(ROWS, ROWS, ROWS, ROWS))
     said = stress_statement(stress(fails), fine)
     assert said.glyph == "▲"
-    assert said.details[0] == "3.5.9 itself fails there, so this is no change of the upgrade"
+    assert said.details[0] == "3.5.9 itself fails there, so the upgrade does not change this"
     assert combined_exit_code(fine, [stress(fails)]) == 0
 
 

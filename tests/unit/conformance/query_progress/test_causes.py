@@ -92,7 +92,9 @@ def test_without_progress_it_says_so_and_exits_with_2(tmp_path, capsys):
     (tmp_path / "x.log").write_text('{"other": 1}\n')
     code, _, errors = answer_of(capsys, "explain", "--progress", str(tmp_path / "x.log"))
     assert code == 2
-    assert re.search(r"no progress of a streaming query in .*x\.log \(.*x\.log:1: ", errors)
+    code, _, errors_of_none = answer_of(capsys, "explain", "--progress", str(tmp_path / "none.log"))
+    assert (code, errors_of_none.strip().endswith("none.log: there is no such file or folder")) == (2, True)
+    assert re.search(r"x\.log has no progress of a streaming query \(.*x\.log:1: ", errors)
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_folder_without_cases(tmp_path: Path) -> None:
     write(tmp_path / "behaviours.yaml", "late-predicate: The rule\n")
-    assert messages(load([tmp_path])) == ["no cases found: a case is a file ending in .yaml"]
-    assert messages(load([tmp_path / "behaviours.yaml"])) == ["no cases found: a case is a file ending in .yaml"]
+    assert messages(load([tmp_path])) == ["no cases: a case is a file ending in .yaml"]
+    assert messages(load([tmp_path / "behaviours.yaml"])) == ["no cases: a case is a file ending in .yaml"]
 
 
 def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_case_names_jars_in_the_folders_of_the_code(tmp_path):
     assert code.jar("jobs.jar").scala is None
     with pytest.raises(WrongUsage, match=r"a case names the jar gone\.jar, which is in none of .*/a, .*/b: build it"):
         code.jar("2.12=gone.jar")
-    with pytest.raises(WrongUsage, match=r"a case: .*text\.jar is no jar"):
+    with pytest.raises(WrongUsage, match=r"a case: .*text\.jar is not a jar"):
         code.jar("text.jar")
 
 

@@ -126,7 +126,7 @@ def test_results_must_be_of_one_engine_that_is_not_apaches(make: Make, tmp_path:
     (tmp_path / "acme.jsonl.xz").unlink()
     assert why(path) == ("there must be one file acme.jsonl.xz or acme.jsonl",)
     path.unlink()
-    assert why(path) == ("cannot read the file: it is not a regular file",)
+    assert why(path) == ("cannot read the file: there is no such file",)
 
 
 @pytest.mark.parametrize(

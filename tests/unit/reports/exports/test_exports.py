@@ -245,6 +245,6 @@ def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_case_that_is_no_plain_program_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("script", "recovery/killed-at-rest-goes-on-with-watermark-and-state") == 2
-    assert "is no plain program: it kills its engine" in capsys.readouterr().err
+    assert "is not a plain program: it kills its engine" in capsys.readouterr().err
     assert exit_code("script", "one", "two") == 2
     assert "script takes one case" in capsys.readouterr().err
