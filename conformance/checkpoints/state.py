@@ -324,7 +324,9 @@ class _Reader(BytesIO):
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
 
     def long_text(self) -> str:
-        """A text in several pieces."""
+        """A text in several pieces, perhaps after the id of the schema that it is, which newer releases write."""
+        if bytes(self.getbuffer()[self.tell() + 6 :][:1]) != b"{":
+            self.read(2)
         pieces = self.number()
         if not 0 <= pieces <= self.getbuffer().nbytes:
             raise ValueError("the number of pieces is wrong")

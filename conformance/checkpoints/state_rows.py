@@ -137,7 +137,9 @@ def _stores(
     # Spark compares microseconds with a watermark in milliseconds; 0 is none. That of a join alone releases no row.
     bounds = [1000 * mark or _NEVER for mark in ((0, 0) if is_join else (checkpoint.watermark_ms, ran_with))]
     suffix = _ROWS_OF_A_JOIN if is_join else ""
-    kinds = {store.name.removesuffix(suffix): store.schemas for store in operator.stores if store.name.endswith(suffix)}
+    named = [(store.name, store.schemas) for store in operator.stores]
+    named += [(schema.family, (schema,)) for schema in operator.schemas if is_join]  # of a join in one store
+    kinds = {name.removesuffix(suffix): schemas for name, schemas in named if name.endswith(suffix)}
     if not kinds:
         raise DamagedCheckpoint(PurePosixPath("state", str(operator.number)), "no store is of a kind that is known")
     columns = [next(filter(None, map(_Column.of, schemas)), None) for schemas in kinds.values()]

@@ -34,6 +34,8 @@ def spark_reader(target: Target, use: EngineUse, on_progress: ProgressCallback) 
 
         def answers(files: Files, checkpoint: Checkpoint, reads: Sequence[StateRead]) -> Sequence[Sequence[int | None]]:
             conf = stored_settings(checkpoint, use.runtime.conf)
+            if checkpoint.committed is not None and checkpoint.committed.names_stores:
+                conf["spark.sql.streaming.stateStore.checkpointFormatVersion"] = "2"
             if files.where not in copies:
                 copy = stack.enter_context(temporary_folder()) / "checkpoint"
                 copy_detached(files, checkpoint, copy, use.runtime.conf)

@@ -30,17 +30,23 @@ def test_format_2_has_schemas_in_pieces() -> None:
     assert (read.format, read.key, read.value) == (2, (StateField("id", "string", False, (0,)),), WINDOW)
 
 
-def test_format_3_has_a_schema_for_each_column_family() -> None:
+@pytest.mark.parametrize("ids", [b"", struct.pack(">h", 0), struct.pack(">h", 1)])
+def test_format_3_has_a_schema_for_each_column_family_in_newer_releases_after_its_id(ids: bytes) -> None:
     def piece(text: str) -> bytes:
         return struct.pack(">i", 1) + utf(text)
 
     family = (
-        piece(KEY) + piece(VALUE) + piece('{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}') + piece("{    }")
+        ids
+        + piece(KEY)
+        + ids
+        + piece(VALUE)
+        + piece('{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}')
+        + piece("{    }")
     )
     content = utf("v3") + struct.pack(">i", 2) + utf("count") + family + utf("$procTimers") + family
-    assert [(read.format, read.family) for read in parse_state_schema(PATH, content)] == [
-        (3, "count"),
-        (3, "$procTimers"),
+    assert [(read.format, read.family, read.value) for read in parse_state_schema(PATH, content)] == [
+        (3, "count", WINDOW),
+        (3, "$procTimers", WINDOW),
     ]
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from conformance.checkpoints.checkpoint import read
+from conformance.checkpoints.files import open_files
+from conformance.checkpoints.state import StateField, StateOperator, StateSchema, StateStoreFiles
+from conformance.checkpoints.state_rows import StateRead, rows_in_state
 from conformance.runner.resources import EngineUse
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import StateRequest, StateSeen
-from tests.support.checkpoints import schema_v2, state_file, unsafe_row, write, written_by
+from tests.support.checkpoints import schema_v2, small, state_file, unsafe_row, write, written_by
 from tests.support.commands import answer_of
 from tests.unit.conformance.checkpoints.test_state_rows import GOOD, WINDOW, aggregation, columns, noon
 
@@ -82,11 +87,11 @@ def test_the_answer_is_that_of_a_file_store_and_the_checkpoint_is_not_changed(en
     (request,) = asked
     assert request.checkpoint != str(root)
     assert request.conf["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
-    ((read,),) = [request.reads]
-    assert read.options == {"operatorId": "0", "batchId": "3"}
+    (asks,) = request.reads
+    assert asks.options == {"operatorId": "0", "batchId": "3"}
     end, next_us = "unix_micros(key.`window`.end)", noon(21) * 1000
-    assert read.expressions[:4] == ("count(*)", f"count({end})", "min(unix_micros(key.`window`.start))", f"max({end})")
-    assert (read.expressions[-2], read.expressions[-1]) == (
+    assert asks.expressions[:4] == ("count(*)", f"count({end})", "min(unix_micros(key.`window`.start))", f"max({end})")
+    assert (asks.expressions[-2], asks.expressions[-1]) == (
         f"count_if({end} <= {next_us})",
         f"count_if({end} > {next_us} AND {end} <= {next_us})",
     )
@@ -105,6 +110,46 @@ def test_a_join_is_asked_for_each_side(engine, tmp_path, capsys) -> None:
         "min(unix_micros(value.`clicks_time`))",
         "min(unix_micros(value.`orders_time`))",
     ]
+
+
+def test_a_join_with_both_sides_in_one_store_is_asked_for_each_side(tmp_path) -> None:
+    files = open_files(str(small(tmp_path)))
+    time = StateField("t", "timestamp", True, (0,), has_watermark=True)
+    schemas = tuple(
+        StateSchema(3, f"{side}-{kind}", (), (time,) if kind == "keyWithIndexToValue" else ())
+        for side in ("left", "right")
+        for kind in ("keyToNumValues", "keyWithIndexToValue")
+    )
+    store = StateStoreFiles("default", 2, "RocksDB", (1, 1), 0, schemas)
+    checkpoint = replace(read(files), operators=(StateOperator(0, "symmetricHashJoin", 2, (store,)),))
+    asked: list[StateRead] = []
+
+    def spark(_: object, __: object, reads: Sequence[StateRead]) -> list[tuple[int, ...]]:
+        asked.extend(reads)
+        return [(n, n, 0, 1000, 1, 0, 0) for n in (3, 4)]
+
+    (operator,) = rows_in_state(files, checkpoint, spark)
+    assert [(store.name, store.rows, store.times) for store in operator.stores] == [
+        ("left", 3, "event time"),
+        ("right", 4, "event time"),
+    ]
+    assert [read.options["joinSide"] for read in asked] == ["left", "right"]
+    unknown = replace(checkpoint.operators[0], stores=(replace(store, schemas=schemas[::2]),))
+    (operator,) = rows_in_state(files, replace(checkpoint, operators=(unknown,)), spark)
+    assert (operator.rows, operator.unread) == (None, "state/0: no store is of a kind that is known")
+
+
+def test_the_reader_is_told_of_stores_that_the_commits_name(engine, tmp_path, capsys) -> None:
+    root, asked = written_by("4.3.0", "window_aggregation-rocksdb", tmp_path), engine(WINDOWS)
+    key = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+    said(capsys, root)
+    for path in root.glob("commits/*"):
+        if path.name.isdecimal():
+            path.write_text(path.read_text().replace("{", '{"stateUniqueIds":{"0":[]},', 1))
+    for path in root.glob("commits/.*.crc"):
+        path.unlink()
+    said(capsys, root)
+    assert [request.conf.get(key) for request in asked] == [None, "2"]
 
 
 def test_what_spark_does_not_read_is_not_known(engine, tmp_path, capsys) -> None:
@@ -189,8 +234,8 @@ def test_the_column_with_the_time_is_asked_for(key, value, first, engine, tmp_pa
     )
     asked = engine((0, 0, None, None, 0, 0, 0) if first else (0,))
     said(capsys, root)
-    ((read,),) = [asked[0].reads]
-    assert read.expressions[2:3] == ((f"min({first})",) if first else ())
+    (asks,) = asked[0].reads
+    assert asks.expressions[2:3] == ((f"min({first})",) if first else ())
 
 
 @pytest.mark.parametrize(
