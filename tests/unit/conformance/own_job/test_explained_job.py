@@ -59,6 +59,7 @@ def explained(path, monkeypatch, *more):
 def test_the_cause_is_named_also_by_progress_and_no_second_one_and_each_row_has_its_treatment(path, monkeypatch):
     job, answer = explained(path, monkeypatch)
     assert named(answer) == job.expected(str(answer.target.version))
+    assert answer.exit_code == 0 or not path.stem.startswith("sound")
     assert all(cause.evidence for cause in answer.causes)
     for detail in (0, 1, 2):
         assert all(line == line.rstrip() for line in answer.lines(detail))
