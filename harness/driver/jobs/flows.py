@@ -82,7 +82,8 @@ class Flows:
         try:
             frame = function()
             read = [source.path for source in self._run.sources[before:]]
-            if "withWatermark" in function.__code__.co_names and set(read) <= set(self._tables):
+            called = getattr(getattr(function, "__code__", None), "co_names", ())  # a callable object has none
+            if "withWatermark" in called and set(read) <= set(self._tables):
                 self._early.extend(read)
             for condition in (*getattr(function, _KEPT, ()), *kept):
                 frame = frame.where(condition)
