@@ -37,6 +37,7 @@ from tests.support.goldens import compare_with_golden
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 from tests.support.runs import cell
 from tests.unit.conformance.cli.test_run import Here
+from tests.unit.conformance.cli.test_targets import Run, run
 from tests.unit.conformance.own_job.test_explained_job import DATA, explained
 from tests.unit.conformance.own_job.test_job_run import sample_in
 from tests.unit.conformance.own_job.test_program import CLICKS, ORDERS
@@ -220,6 +221,14 @@ ENGINES = {
     "upgrade": of_upgrades,
     "crash": of_crashes,
 }
+
+
+__all__ = ["run"]
+"""The machine of the tests of targets, as a fixture."""
+
+
+def test_the_targets_of_a_machine_have_it_too(run: Run, capsys, monkeypatch) -> None:
+    outputs(capsys, monkeypatch, lambda: run().stdout, "targets-of-a-machine")
 
 
 @pytest.mark.parametrize("name", ENGINES)
