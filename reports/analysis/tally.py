@@ -78,7 +78,7 @@ _PATHS: Mapping[Colour, tuple[str, ...]] = {
 def _checkpoint(known: Checkpoints, cell: Cell) -> _Counted:
     colour, change, entry = colour_of(cell.status, cell.outcome), known.change(cell), cell.differs
     if colour in NORMAL:
-        return _Counted(_PATHS[colour])
+        return _Counted((*_PATHS[colour], *cell.notes[:1]) if colour == "not-run" else _PATHS[colour])
     if colour not in _PATHS:
         return _Counted((*_NOT_SO, mark_of(cell.status, cell.outcome).word), change.condition)
     if colour == "differs":
