@@ -223,7 +223,8 @@ class _Column:
             top = [field for field in fields if len(field.at) == 1]
             for at, field in enumerate(top):
                 times: Times | None = _OF_SPARK.get(field.name) if in_value else None
-                if field.has_watermark:
+                # In 3.1, the schema of a deduplication gives the value, which is empty, the columns of its input.
+                if field.has_watermark and not (in_value and field.name in {each.name for each in schema.key}):
                     inner = [each.name.removeprefix(field.name) for each in fields if each.at[:-1] == (at,)]
                     times = {"": "event time", ".start.end": "window"}.get("".join(inner))  # type: ignore[assignment]
                 if times is not None:
