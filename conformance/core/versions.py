@@ -176,3 +176,8 @@ class StateStore:
 
     def on(self, version: SparkVersion) -> bool:
         return version in self.versions
+
+
+def has_state_reader(version: SparkVersion) -> bool:
+    """Whether Spark has its own reader of state, the data source ``statestore`` (SPARK-45511)."""
+    return version in VersionRange.parse(read_data("conformance.core", "state_stores.yaml")["reader"]["spark"])

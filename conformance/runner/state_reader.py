@@ -10,7 +10,7 @@ from conformance.checkpoints.files import Files, NoSuchCheckpoint
 from conformance.checkpoints.state_rows import SparkReader, StateRead
 from conformance.core.errors import WrongUsage
 from conformance.core.temporary_folder import temporary_folder
-from conformance.core.versions import SparkVersion
+from conformance.core.versions import has_state_reader
 from conformance.runner.resources import EngineUse
 from harness.engine.engine import Engine
 from harness.engine.protocol import StateRequest
@@ -24,7 +24,7 @@ def spark_reader(target: Target, use: EngineUse, on_progress: ProgressCallback) 
 
     Raises WrongUsage: the version has no such reader, or its engine would not see the copy.
     """
-    if target.version < SparkVersion(4, 0, 0):
+    if not has_state_reader(target.version):
         raise WrongUsage(f"Spark {target.version} has no reader of state: name 4.0 or newer with --spark")
     if use.runtime.runtime == "container":
         raise WrongUsage("--runtime container: the copy of the checkpoint is on this machine, so omit it")

@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "says"),
     [
         (["jobs", *RIGHT[1:]], "'jobs' is not a function: write module:function"),
-        (["jobs.build", *RIGHT[1:]], "'jobs.build' is not a function"),
+        (["jobs.build", *RIGHT[1:]], "'jobs.build' is neither a program (.py, .ipynb, .sql), nor module:function"),
         ([*RIGHT, "--sample", "orders=x.csv"], "orders is there twice"),
         ([*RIGHT, "--sample", "x.csv"], "'x.csv' must be STREAM=VALUE"),
         ([*RIGHT, "--sample", "clicks=x.csv"], "x.csv: No such file"),

@@ -183,7 +183,9 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
     assert task.called == {"program": "task.py", "set": {"a/b": "c"}}
     with pytest.raises(WrongUsage, match=r"there is no file jobs/gone\.py"):
         NamedProgram.named("jobs/gone.py", [], code)
-    with pytest.raises(WrongUsage, match=r"'jobs\.gone' is not a function, .* nor a module in .*: is --code missing\?"):
+    with pytest.raises(
+        WrongUsage, match=r"'jobs\.gone' is neither a program .*, nor a module in .*: is --code missing\?"
+    ):
         NamedProgram.named("jobs.gone", [], code)
 
 
