@@ -314,6 +314,8 @@ class FaultyJob:
     """Its key in `_SAMPLES`."""
     treated_since: str = ""
     """The version from which on the treatment of rows is known."""
+    counted_since: str = ""
+    """The version from which on progress counts the late rows."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:
@@ -333,6 +335,8 @@ class FaultyJob:
         by_progress = self.causes if self.progress is None else self.progress
         if version < "3.2" and self.nameless is not None:
             by_progress = self.nameless
+        if version < self.counted_since:
+            by_progress = ()
         if self.fails_on_4 and version >= "4":
             return [*self.causes], ["other-event-time"], {}
         return [*self.causes], [*by_progress], {**self.treated} if version >= self.treated_since else {}
@@ -369,7 +373,12 @@ JOBS: Mapping[str, FaultyJob] = {
         for function in ("seconds", "microseconds", "in_json", "in_a_path", "in_a_udf")
     },
     "short-delay-of-sessions": FaultyJob(
-        "sessions", _TWO_LATE, ("short-delay",), {"late": 2, "out": 19, "in state": 3}, first="3.2.4"
+        "sessions",
+        _TWO_LATE,
+        ("short-delay",),
+        {"late": 2, "out": 19, "in state": 3},
+        first="3.2.4",
+        counted_since="3.3",  # SPARK-38593: of session windows 3.2 always counts 0
     ),
     "future-row": FaultyJob("sound", _A_FUTURE_ROW, ("future-row",), {"late": 16, "out": 7, "in state": 1}),
     "hours-of-twelve": FaultyJob(
