@@ -257,9 +257,11 @@ class _Reading:
             for row in (row for partition in placed.partitions for row in partition):
                 known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
                 behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
-                it: Treatment = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                how: Treatment = (
+                    "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                )
                 values = list(row.values()) if isinstance(row, Mapping) else list(row)
-                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), it, behind=behind)
+                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), how, behind=behind)
 
     def _by_the_engine(
         self, rows: Sequence[RowAccount], batch: BatchSeen, late_ms: int | None

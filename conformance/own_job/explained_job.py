@@ -44,7 +44,7 @@ _TREATMENTS: tuple[Treatment, ...] = (
     "out",
     "not known",
 )
-"""The treated of rows, what a person looks for first."""
+"""In the order in which a person looks for them."""
 _EACH = 3
 """How many rows of a treatment are shown."""
 

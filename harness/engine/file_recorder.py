@@ -195,8 +195,9 @@ class FileRecorder:
         """Keep the modification time that a writer set after it had closed a file: a file source tells new files by it."""
         for operation in reversed(self._operations):
             if operation.kind == "write" and operation.path == path:
-                if operation.content is not None and (now := self._content(self._links.get(path), path)) is not None:
-                    operation.content = replace(operation.content, modified=now.modified)
+                with suppress(FileNotFoundError):
+                    modified = (self._links.get(path) or self._root / path).stat().st_mtime_ns
+                    operation.content = operation.content and replace(operation.content, modified=modified)
                 break
 
     def _renamed(self, path: str | None, to: str) -> None:

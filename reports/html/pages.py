@@ -203,7 +203,7 @@ class _Renderer:
             case "vanished":
                 return {"causes": causes(report), "bugs": self._filtered("status", "bug")}
             case "understand":
-                return {"page": understand_page(report), "counts": COUNTS, "treated": TREATMENTS}
+                return {"page": understand_page(report), "counts": COUNTS, "treatments": TREATMENTS}
             case "matrix":
                 return {"page": matrix_page(report), "summary": summary(report.matrix)}
             case "bugs":
@@ -231,7 +231,7 @@ class _Renderer:
             title_of=self.report.title,
             family_href=family,
             counts=COUNTS,
-            treated=TREATMENTS,
+            treatments=TREATMENTS,
         )
 
     def _filtered(self, name: str, value: str) -> str:

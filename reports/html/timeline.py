@@ -304,7 +304,7 @@ class Timeline:
     """The path of the behaviour compared with, if it is different."""
     null_lane: float | None
     described: str
-    treated: tuple[str, ...]
+    treatments: tuple[str, ...]
     left_out: int
     """The number of micro-batches that are not drawn because there are too many."""
 
@@ -376,7 +376,7 @@ class _Layout:
             ghost=self._staircase(self._others, None) if self._others[: len(watermarks)] != watermarks else "",
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            treated=tuple(treatment for treatment in TREATMENTS if treatment in marks),
+            treatments=tuple(treatment for treatment in TREATMENTS if treatment in marks),
             left_out=self._left_out,
         )
 

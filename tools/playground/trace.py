@@ -75,7 +75,7 @@ def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
     named = f"{state['mode'].capitalize()} mode on Spark {version}"
     template = templates().get_template("timeline.html")
     picture = template.render(
-        line=line, section=section, uid="playground", named=named, counts=COUNTS, treated=TREATMENTS
+        line=line, section=section, uid="playground", named=named, counts=COUNTS, treatments=TREATMENTS
     )
     # Without the id and the title of the case.
     return picture, [*map(str, islice(explanation_lines(case, prediction), 3, None))]

@@ -165,11 +165,17 @@ class ProgramRun:
     """One run of a program.
 
     ``read``: makes the DataFrame of a source; ``place``: names the author's line that calls; ``thread``: the number of its main thread,
-    0 if queries count in the order in which they start, whichever thread does it.
+    0 if queries count in the order in which they start, whichever thread does it; ``is_own``: whether a frame runs code of the program,
+    which the next run loads again.
     """
 
     def __init__(
-        self, session: Any, read: Callable[[ProgramSource], Any], place: Callable[[], Optional[str]], thread: int = 0
+        self,
+        session: Any,
+        read: Callable[[ProgramSource], Any],
+        place: Callable[[], Optional[str]],
+        thread: int = 0,
+        is_own: Callable[[Any], bool] = lambda _: False,
     ) -> None:
         self.session = session
         self.sources: List[ProgramSource] = []
@@ -186,8 +192,7 @@ class ProgramRun:
         self._waits = 0
         self._process = os.getpid()
         self.at_exit = ExitStack()
-        self.is_own: Callable[[Any], bool] = lambda _: False
-        """Whether a frame runs code of the program, which the next run loads again."""
+        self.is_own = is_own
         self.passed_over: Dict[str, str] = {}
         """Lines that read what the queries would have written, where their cell or the program ends; with what a missing package says."""
 
@@ -618,10 +623,11 @@ def run(
 
     ``folders``: of the author's modules; ``inside``: the path of a file in a folder, None if it lies in none.
     """
-    program_run = ProgramRun(session, read, code.place, threading.get_ident())
-    program_run.is_own = lambda frame: bool(
-        frame.f_globals.get("__name__") == "__main__" or inside(frame.f_code.co_filename, folders)
-    )
+
+    def is_own(frame: Any) -> bool:
+        return frame.f_globals.get("__name__") == "__main__" or bool(inside(frame.f_code.co_filename, folders))
+
+    program_run = ProgramRun(session, read, code.place, threading.get_ident(), is_own)
 
     def passes_over(error: Exception) -> bool:
         """Whether it only says that no query has written yet what the program reads behind it."""
