@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, TypeAlias
 
 from conformance.account.account import Span, dropped_rows, is_window
 from conformance.core.case import Action, Add, Case, Partitioned, Step, WrittenRow
 from conformance.core.data import Json
-from conformance.core.observation import BatchSeen, Observation
+from conformance.core.observation import BatchSeen, Column, Observation
 from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.core.versions import SparkVersion
@@ -59,6 +59,8 @@ _JOINS = {
     "FullOuter": "fullOuter",
     "LeftSemi": "leftSemi",
 }
+_TIME = "time_of_watermark"
+"""The column with the event time, where a projection below the operator leaves only its windows."""
 _SIDES = ("l", "r")
 _ROW_BY_ROW = (
     "Project",
@@ -115,6 +117,15 @@ class RowsThere:
 
     def value(self, row: Sequence[Json], at: int) -> object:
         return _canonical(row[at], self.columns.types[at])
+
+    def with_column(self, column: Column, values: Iterable[Json]) -> RowsThere:
+        rows = tuple((*row, value) for row, value in zip(self.rows, values, strict=True))
+        return RowsThere(OutputSchema.of((*self.columns.columns, column)), rows)
+
+    def time_of(self, mark: PlanWatermark | None) -> int | None:
+        """Return the place of the event time of a watermark."""
+        place = self.place(mark.column) if mark is not None else None
+        return self.place(_TIME) if place is None else place
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -327,21 +338,24 @@ class _Rows:
         found = None if other else aligned(lower, upper)
         return None if found is None else [self.of_stream[stream][at] for at in found]
 
-    def under(self, side: PlanNode, input: OperatorInput) -> tuple[RowsThere, list[int]]:
-        """Return the rows of an input, and the number of the row that each comes from; raises NotKnown."""
+    def under(self, side: PlanNode, input: OperatorInput) -> list[_Side]:
+        """Return the rows of an input, or of each branch of a union in it, and the number of the row that each comes from.
+
+        Raises NotKnown.
+        """
         if (rows := self.there.get(input)) is None:
             raise NotKnown("the engine did not show the rows that the operator gets")
         marks = self.plan.marks(side)
-        if len(marks) > 1:
-            raise NotKnown("several watermarks stand below one input of the operator")
         if not marks:
             if (of_sample := self._of_sample(side, rows)) is None:
                 raise NotKnown("which rows of the sample the operator gets")
-            return rows, of_sample[1]
-        below, numbers = self.there.get(marks[0].input), self.numbers.get(marks[0].input)
-        if below is None or numbers is None:
+            return [(rows, of_sample[1], None)]
+        if any(mark.input not in self.there or mark.input not in self.numbers for mark in marks):
             raise NotKnown("which rows of the sample reach the watermark")
-        windows = rows.windows
+        return [self._above(marks[0], rows)] if len(marks) == 1 else self._of_branches(side, marks, rows)
+
+    def _above(self, mark: PlanWatermark, rows: RowsThere) -> _Side:
+        below, numbers, windows = self.there[mark.input], self.numbers[mark.input], rows.windows
         here = [
             (place, at)
             for at, name in enumerate(rows.columns.names)
@@ -351,7 +365,41 @@ class _Rows:
         found = aligned(below.values(place for place, _ in here), rows.values(at for _, at in here), spans)
         if found is None:
             raise NotKnown("which rows pass what stands between the watermark and the operator")
-        return rows, [numbers[at] for at in found]
+        if rows.place(mark.column) is None and (at_time := below.place(mark.column)) is not None:
+            column = Column(name=_TIME, type=below.columns.columns[at_time].type)
+            rows = rows.with_column(column, (below.rows[at][at_time] for at in found))
+        return rows, [numbers[at] for at in found], mark
+
+    def _of_branches(self, side: PlanNode, marks: Sequence[PlanWatermark], rows: RowsThere) -> list[_Side]:
+        """Divide the rows that a union gives, branch after branch, by their event times."""
+        branches = next((node.children for node in side.downwards() if node.name == "Union"), ())
+        if [self.plan.marks(branch) for branch in branches] != [(mark,) for mark in marks]:
+            raise NotKnown("several watermarks stand below one input of the operator")
+        lower = [
+            (time, at, number)
+            for at, mark in enumerate(marks)
+            for (time,), number in zip(
+                self.there[mark.input].values([self.there[mark.input].place(mark.column) or 0]),
+                self.numbers[mark.input],
+                strict=True,
+            )
+        ]
+        at_time, times = rows.place(marks[0].column), [time for time, *_ in lower]
+        upper = rows.values([at_time]) if at_time is not None else []
+        found = aligned([(time,) for time in times], upper, rows.values(rows.windows) if rows.windows else None)
+        if found is None or (len({*times}) < len(times) > len({*found})):
+            raise NotKnown("which rows pass what stands between the watermarks and the operator")
+        return [
+            (
+                RowsThere(
+                    rows.columns,
+                    tuple(row for row, place in zip(rows.rows, found, strict=True) if lower[place][1] == at),
+                ),
+                [lower[place][2] for place in found if lower[place][1] == at],
+                replace(mark, column=marks[0].column),
+            )
+            for at, mark in enumerate(marks)
+        ]
 
 
 def number_of(row: WrittenRow) -> int:
@@ -415,11 +463,12 @@ class _Made:
     def of(
         cls, case: Case, plan: JobPlan, node: PlanNode, read: _Rows, base: Sequence[TreatedRow], conf: Mapping[str, str]
     ) -> _Made:
-        sides, windows = [], dict[int, Span]()
+        sides, windows = list[_Side](), dict[int, Span]()
         for side, input in zip(node.children, plan.inputs(node), strict=True):
-            rows, numbers = read.under(side, input)
-            mark = next(iter(plan.marks(side)), None)
-            sides.append((rows, numbers, mark))
+            sides += read.under(side, input)
+        if len(sides) > len(_SIDES):
+            raise NotKnown("several watermarks stand below one input of the operator")
+        for rows, numbers, _ in sides:
             for row, number in zip(rows.rows, numbers, strict=True):
                 for place in rows.windows:
                     span = rows.value(row, place)
@@ -493,7 +542,7 @@ class _Made:
                         if known[number][0] in ("in state", "without partner"):
                             known[number] = treatment, batch.id, None
                 if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
-                    for number in here["l"]:
+                    for number in chain.from_iterable(here.values()):
                         if known[number][0] == "in state":
                             known[number] = "duplicate", batch.id, None
                 removed.update(_evicted(batch))
@@ -535,32 +584,37 @@ _Side: TypeAlias = tuple[RowsThere, list[int], PlanWatermark | None]
 
 def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) -> list[dict[str, Json]]:
     pipelines = []
-    for name, (rows, _, mark) in zip(_SIDES, sides, strict=False):
+    for name, (rows, numbers, mark) in zip(_SIDES, sides, strict=False):
         pipeline: list[dict[str, Json]] = [{"from": name}]
         if mark is not None:
-            at = rows.place(mark.column)
+            at = rows.time_of(mark)
             if at is None:
                 raise NotKnown(f"the operator does not get {mark.column}, the column of the watermark")
             pipeline.append({"withWatermark": [f"c{at}", mark.delay]})
+        if node.name != "Aggregate":
+            windows = ((place, _window((rows, numbers, mark), by_mark=True, session=False)) for place in rows.windows)
+            pipeline += ({"withColumn": [f"c{place}", window]} for place, window in windows)
+            pipeline += [{"drop": [f"c{rows.place(_TIME)}"]}] if rows.place(_TIME) is not None else []
         pipelines.append(pipeline)
+    pipeline = [*pipelines[0], *({"union": other} for other in pipelines[1:])]
     match node.name:
         case "Aggregate":
             # The order of rows in a session is not fixed.
             listed = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
-            return [*pipelines[0], {"groupBy": [*_keys(node, sides[0])], "agg": [listed]}]
+            return [*pipeline, {"groupBy": [*_keys(node, sides[0])], "agg": [listed]}]
         case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
             rows = sides[0][0]
             columns = [_column(rows, key) for key in keys_of(node)] or [
-                f"c{at}" for at in range(len(rows.columns.names))
+                f"c{at}" for at, name in enumerate(rows.columns.names) if name != _TIME
             ]
             name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
-            return [*pipelines[0], {name: columns}]
+            return [*pipeline, {name: columns}]
         case "Join":
             kind = node.arguments.strip().partition(",")[0]
             if kind not in _JOINS or len(joins) != 1:
                 raise NotKnown(f"a join {node.arguments.strip()}")
             on = _condition(joins[0], sides)
-            left, right = ([*pipeline, {"alias": name}] for pipeline, name in zip(pipelines, _SIDES, strict=True))
+            left, right = ([*made, {"alias": name}] for made, name in zip(pipelines, _SIDES, strict=True))
             how = {} if kind == "Inner" else {"how": _JOINS[kind]}
             return [*left, {"join": right, "on": on, **how}]
     raise NotKnown(f"what {node.name} does with its rows is its author's code")
@@ -586,7 +640,7 @@ def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
 def _window(side: _Side, *, by_mark: bool, session: bool) -> str:
     """Write the call that gave the windows of these rows; ``by_mark``: whether their time is the column of the watermark."""
     rows, numbers, mark = side
-    window, marked = rows.windows[0], mark.column if mark else None
+    window = rows.windows[0]
     held: dict[int, list[tuple[int, int]]] = {}
     values: dict[int, tuple[Json, ...]] = {}
     for row, number in zip(rows.rows, numbers, strict=True):
@@ -596,10 +650,11 @@ def _window(side: _Side, *, by_mark: bool, session: bool) -> str:
             values[number] = row
     if not held:
         raise NotKnown("no row reaches the windows")
-    at_time = rows.place(marked) if by_mark and marked else None
+    at_mark = rows.time_of(mark)
+    at_time = at_mark if by_mark else None
     if at_time is None:
         instants = [at for at, type in enumerate(rows.columns.types) if type.name.startswith("timestamp")]
-        fitting = [at for at in instants if rows.columns.names[at] != marked] or instants
+        fitting = [at for at in instants if at != at_mark] or instants
         fitting = [at for at in fitting if all(_holds(spans, rows.value(values[n], at)) for n, spans in held.items())]
         if not fitting:
             raise NotKnown("of which column the windows are")

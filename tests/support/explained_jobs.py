@@ -513,8 +513,10 @@ JOBS: Mapping[str, FaultyJob] = {
         "semi", _ORDERED, first="3.1.3", treated={"without partner": 18, "joined": 5, "in state": 7}
     ),
     "sound-right-join": FaultyJob("right", _ORDERED, treated={"without partner": 14, "joined": 10, "in state": 6}),
-    "sound-join-by-window": FaultyJob("by_window", _ORDERED),
-    "sound-union": FaultyJob("united", _ORDERED),
+    "sound-join-by-window": FaultyJob(
+        "by_window", _ORDERED, treated={"joined": 16, "without partner": 10, "in state": 4}
+    ),
+    "sound-union": FaultyJob("united", _ORDERED, treated={"out": 23, "in state": 7}),
     "sound-chained": FaultyJob("chained", _ORDERED, first="3.5.9", treated={"out": 22, "in state": 2}),
     "sound-unique-then-window": FaultyJob("unique_then_window", _ORDERED, treated={"out": 24}),
     "sound-update": FaultyJob("sound", _ORDERED, mode="update", treated={"out": 24}),

@@ -170,6 +170,29 @@ def test_rows_of_a_column_that_the_engine_does_not_show_are_not_without_event_ti
     assert {row.treatment for row in _Rows(case, plan, there).base()} == {"not known"}
 
 
+@pytest.mark.parametrize(
+    ("changes", "unknown"),
+    [
+        (lambda rows: rows, ""),
+        # 12:00 is the time of a row of each branch: if one of them is filtered, which is not known.
+        (lambda rows: rows[:-1], "which rows pass what stands between the watermarks and the operator"),
+    ],
+)
+def test_rows_of_a_union_are_those_of_its_branches_as_far_as_their_times_tell(changes, unknown, monkeypatch):
+    path = DATA / "sound-union-4.3.0.json"
+    _, answer = explained(path, monkeypatch)
+    case, plan, recorded = answer.job.case, answer.job.plan, json.loads(path.read_text())
+    places = [mark.input for mark in plan.watermarks] + [*plan.inputs(plan.first)]
+    there = {
+        place: RowsThere.of(Observation.model_validate(recorded[f"{case.id}-{number}"]))
+        for number, place in enumerate(places, 1)
+    }
+    there[places[-1]] = replace(there[places[-1]], rows=changes(there[places[-1]].rows))
+    treated = treat_rows(case, answer.target.version, answer.job.seen, plan, there, {})
+    assert treated.unknown == unknown
+    assert {row.stream for row in treated.of("out")} == (set() if unknown else {"a", "b"})
+
+
 def test_without_a_row_no_engine_runs(monkeypatch):
     _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
     where = EngineUse(runtime=RuntimeOptions(), concurrency=Concurrency())
