@@ -304,12 +304,17 @@ def _json_lines(file: BinaryIO, _columns: Mapping[str, DataType]) -> Rows:
         yield number, row
 
 
+_OTHER_SEPARATORS = (";", "\t", "|")
+
+
 def _csv(file: BinaryIO, columns: Mapping[str, DataType]) -> Rows:
     """Yield the rows of CSV, whose first line names the columns; an empty field is null."""
     reader = csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline=""), strict=True)
     names = reader.fieldnames or ()
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise NotRows(f"line 1: the column {twice!r} is there twice")
+    if len(names) == 1 and (other := next((mark for mark in _OTHER_SEPARATORS if mark in names[0]), None)):
+        raise NotRows(f"line 1: {other!r} divides the names of the columns; write commas in its place, in each line")
     for row in reader:
         if None in row or None in row.values():
             raise NotRows(f"line {reader.line_num}: not as many fields as the first line")

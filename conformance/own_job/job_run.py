@@ -590,7 +590,9 @@ def of_flow(name: str, batch: str = "", early: str = "") -> tuple[Statement, ...
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:
     """The query of ``module:function``, of the session and a DataFrame for each sample; WrongUsage for other texts."""
     if FUNCTION.fullmatch(text) is None:
-        raise WrongUsage(f"{text!r} is not a function: write module:function, such as acme_jobs.totals:build")
+        raise WrongUsage(
+            f"{text!r} is not a function: write module:function or file:function, such as jobs/totals.py:build"
+        )
     return OwnQuery(text, text, text.replace(":", "."), output_mode)
 
 

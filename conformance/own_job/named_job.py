@@ -121,7 +121,8 @@ class NamedJob:
             ignored = f"--run-sinks has no effect: no query has a function of {' or '.join(FUNCTIONS)}"
             notes = (*notes, ignored) if no_function else notes
             return JobQueries(tried, replace(where, kept=kept), notes)
-        tried, notes = self._queries(where, files, where.runtime.own_code or OwnCode(()))
+        job, where = self._as_module(where)
+        tried, notes = job._queries(where, files, where.runtime.own_code or OwnCode(()))
         kept = where.kept or stack.enter_context(where.keeping_engines())
         return JobQueries(tried, replace(where, kept=kept), notes)
 
@@ -153,6 +154,25 @@ class NamedJob:
         if strange := sorted(set(files.names) - read):
             raise WrongUsage(unknown("source", strange[0], read, where=f" of {self.text}"))
         return whole
+
+    def _as_module(self, where: EngineUse) -> tuple[NamedJob, EngineUse]:
+        """Name the function of a file, ``jobs/orders.py:revenue``, by its module, whose folder becomes part of the code.
+
+        The module is the longest dotted name, as pytest finds it: folders with an ``__init__.py`` are packages.
+        """
+        path, _, function = self.text.rpartition(":")
+        if not path.endswith(".py"):
+            return self, where
+        if not Path(path).is_file():
+            raise WrongUsage(f"there is no file {path}")
+        module = [Path(path).stem]
+        folder = Path(path).resolve().parent
+        while (folder / "__init__.py").is_file():
+            module.insert(0, folder.name)
+            folder = folder.parent
+        folders = (folder, *(where.runtime.own_code or OwnCode(())).folders)
+        named = replace(self, text=f"{'.'.join(module)}:{function}")
+        return named, replace(where, runtime=replace(where.runtime, own_code=OwnCode.at(folders)))
 
     def _queries(
         self, where: EngineUse, files: SampleReader, own_code: OwnCode

@@ -109,6 +109,12 @@ def test_what_is_wrong_in_a_file_names_its_line(tmp_path: Path, text: str, messa
     assert problem(tmp_path).startswith(message)
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_a_csv_file_with_another_separator_is_refused(tmp_path: Path, mark: str) -> None:
+    write(tmp_path, "day1.csv", CSV.replace(",", mark))
+    assert f"day1.csv: line 1: {mark!r} divides the names of the columns" in problem(tmp_path, "day1.csv")
+
+
 def test_a_csv_file_with_a_missing_field_names_its_line(tmp_path: Path) -> None:
     write(tmp_path, "day1.csv", "order_time,amount\n12:00\n")
     assert problem(tmp_path, "day1.csv") == "day1.csv: line 2: not as many fields as the first line"
