@@ -268,7 +268,8 @@ class JudgeCases:
         verdict = combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
         if verdict.status == "violates" and run.settings:
             own = f"the engine has settings of its own: {', '.join(run.settings)}; --conf KEY=VALUE shows whether one is the cause"
-            return replace(verdict, notes=(own, *verdict.notes))
+            blame, instead = "the engine is probably wrong", "one of these settings or the engine is the cause"
+            return replace(verdict, notes=(own, *(note.replace(blame, instead) for note in verdict.notes)))
         return verdict
 
 

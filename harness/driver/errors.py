@@ -158,11 +158,14 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
     Only texts of the operating system, Hadoop and Spark tell: in many places the exception is a plain ``IOException`` or
     ``SparkException``. ``directory``: where the case runs.
     """
-    message = describe(error, "run")["message"]
+    described = describe(error, "run")
+    message = described["message"]
 
     def says(*codes: int) -> bool:
         return any(os.strerror(code) in message for code in codes)
 
+    if "OutOfMemoryError" in described["classes"]:
+        return EngineLost("java.lang.OutOfMemoryError: {}".format(message.split("\nCaused by: ")[-1]))
     if says(errno.ENOSPC, errno.EDQUOT):
         return DriverFailure("no space is left on the device of {}".format(directory), FailureReason.DISK_FULL)
     if _NO_DIRECTORY in message or says(errno.EACCES, errno.EROFS):

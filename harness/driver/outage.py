@@ -9,11 +9,12 @@ import json
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from urllib.request import ProxyHandler, build_opener
 
-_LOOK_SECONDS = 3.0
+_LOOK_SECONDS = 1.0
 _CERTAIN_SECONDS = 8.0
+_CERTAIN_AT_START_SECONDS = 4.0
 _UNKNOWN_SECONDS = 120.0
 
 
@@ -43,12 +44,12 @@ def lasting(look: Look, goes_on: Callable[[], bool]) -> Optional[str]:
     return None
 
 
-def watch(look: Look, lost: Callable[[str], None]) -> None:
-    """From now on call ``lost``, once, from another thread, if an outage lasts."""
+def watch(look: Look, lost: Callable[[str], None], until: Optional[threading.Event] = None) -> None:
+    """From now on, ``until`` an event, call ``lost``, once, from another thread, if an outage lasts."""
+    over = until or threading.Event()
 
     def goes_on() -> bool:
-        time.sleep(_LOOK_SECONDS)
-        return True
+        return not over.wait(_LOOK_SECONDS)
 
     def watching() -> None:
         try:
@@ -90,14 +91,14 @@ def first_executor(context: Any) -> None:
 
     job = threading.Thread(target=run, name="first job", daemon=True)
     job.start()
-    what = lasting(lambda: no_executor(context), goes_on)
+    what = lasting(lambda: no_executor(context, _CERTAIN_AT_START_SECONDS), goes_on)
     if what is not None:
         raise TimeoutError(what)
     if raised:
         raise raised[0]
 
 
-def no_executor(context: Any) -> Optional[Outage]:
+def no_executor(context: Any, certain: float = _CERTAIN_SECONDS) -> Optional[Outage]:
     """The outage while jobs of a ``SparkContext`` wait for the first executor of its cluster, and it starts none."""
     if executors(context) or not context.statusTracker().getActiveJobsIds():
         return None
@@ -106,16 +107,24 @@ def no_executor(context: Any) -> Optional[Outage]:
         return Outage(none, _UNKNOWN_SECONDS)
     state = _of_master(context)
     if state is None:
-        return Outage(none + ", and its master does not say why", _UNKNOWN_SECONDS)
+        return no_master(context.master) or Outage(none + ", and its master does not say why", _UNKNOWN_SECONDS)
     if any(app["cores"] for app in state["activeapps"] if app["id"] == context.applicationId):
         return None  # a worker starts it
     workers = [worker for worker in state["workers"] if worker["state"] == "ALIVE"]
     free, cores, memory = (sum(worker[key] for worker in workers) for key in ("coresfree", "cores", "memoryfree"))
     if not workers:
-        return Outage(none + ": it has no worker")
+        return Outage(none + ": it has no worker", certain)
     return Outage(
-        "{}: workers: {}, with {} of {} cores and {} MiB free".format(none, len(workers), free, cores, memory)
+        "{}: workers: {}, with {} of {} cores and {} MiB free".format(none, len(workers), free, cores, memory), certain
     )
+
+
+def no_master(url: str) -> Optional[Outage]:
+    """The outage while no master of a standalone cluster takes a connection: Spark itself tries to register for a minute."""
+    if not url.startswith("spark://"):
+        return None
+    whys = [refusal(host, port) for host, port in map(_host_and_port, url[len("spark://") :].split(","))]
+    return Outage("{} takes no connection: {}".format(url, whys[-1])) if all(whys) else None
 
 
 def executors(context: Any) -> str:
@@ -126,11 +135,11 @@ def executors(context: Any) -> str:
 def _of_master(context: Any) -> Optional[Dict[str, Any]]:
     """What the active master shows in JSON beside its page; None if none does. Source: ``MasterPage.renderJson``, ``JsonProtocol``."""
     for address in context.master[len("spark://") :].split(","):
-        host, _, port = address.rpartition(":")
         try:
-            if refusal(host, int(port)) is not None:
+            host, port = _host_and_port(address)
+            if refusal(host, port) is not None:
                 continue
-            url = "http://{}:{}/json/".format(host, _port_of_page(context, host, int(port)))
+            url = "http://{}:{}/json/".format(host, _port_of_page(context, host, port))
             with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
                 state: Dict[str, Any] = json.load(answer)
             if state["status"] == "ALIVE":
@@ -138,6 +147,11 @@ def _of_master(context: Any) -> Optional[Dict[str, Any]]:
         except Exception:  # it is not this application's to look at: a proxy, TLS, access lists
             continue
     return None
+
+
+def _host_and_port(address: str) -> Tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _port_of_page(context: Any, host: str, port: int) -> int:

@@ -58,7 +58,7 @@ def serve(arguments: List[str], answer: Handler) -> int:
     os.environ["PYSPARK_PIN_THREAD"] = "true"
     try:
         find_pyspark()
-        backend = _start(arguments)
+        backend = _start(arguments, channel)
         channel.send("hello", identity=backend.identity(), slots=backend.slots())
         backend.watch(lambda failure: _end(channel, failure))
     except Exception as error:
@@ -87,7 +87,8 @@ def find_pyspark() -> None:
         raise DriverFailure(nowhere, FailureReason.PYSPARK_MISSING)
 
 
-def _start(arguments: List[str]) -> Backend:
+def _start(arguments: List[str], channel: Channel) -> Backend:
+    from . import outage
     from .classic import Classic
     from .connect import Connect
     from .session import remember
@@ -108,7 +109,17 @@ def _start(arguments: List[str]) -> Backend:
     if url:
         return Connect(url, storage)
     remember()
-    return Classic(options.work, dict(setting.split("=", 1) for setting in options.settings), storage, hidden)
+    settings, started = dict(setting.split("=", 1) for setting in options.settings), threading.Event()
+    master = {**settings, **hidden}.get("spark.master", "")
+
+    def lost(why: str) -> None:
+        _end(channel, DriverFailure(why, FailureReason.NO_EXECUTORS))
+
+    outage.watch(lambda: outage.no_master(master), lost, until=started)
+    try:
+        return Classic(options.work, settings, storage, hidden)
+    finally:
+        started.set()
 
 
 def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[str, Any]) -> None:
@@ -116,7 +127,8 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
         answer(channel, backend, request)
     except BaseException as error:  # a SystemExit would end this thread without an answer to the host
         if isinstance(error, EngineLost) or not backend.is_alive():
-            _end(channel, EngineLost("{}: {}".format(type(error).__name__, error)))
+            text = str(error) if isinstance(error, EngineLost) else "{}: {}".format(type(error).__name__, error)
+            _end(channel, EngineLost(text))
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 
 

@@ -155,6 +155,7 @@ class Dispatcher:
 
 _FRAME = re.compile(r"\s+(?:at .*\(|\.\.\. \d+ more)")
 """A line of Java's stack, of which there are hundreds after the line that tells."""
+_NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError: [\w /-]+")
 _LOG_LINES = 15
 """How many lines of the driver's log an error shows."""
 _CLOSING_SECONDS = 10.0
@@ -198,6 +199,7 @@ class DriverConnection:
         self._redact = redact
         self._killed_before = _killed_for_memory()
         self._log: deque[str] = deque(maxlen=_LOG_LINES)
+        self._no_memory: re.Match[str] | None = None
         self._dispatcher = Dispatcher(answers)
         self._writing = threading.Lock()
         self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read_answers, self._read_log)]
@@ -293,6 +295,11 @@ class DriverConnection:
     def _died(self, what: str, why: EngineFailed | None = None) -> EngineFailed:
         if _killed_for_memory() > self._killed_before:
             return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
+        if lacking := self._no_memory or _NO_MEMORY.search(what):
+            more = "give it more, as by --conf spark.driver.memory=4g"
+            return EngineKilled(
+                f"{what.partition(': ')[0]}: {self._master} has too little memory ({lacking[0]}); {more}"
+            )
         return why or EngineDied(what, log=self.log_tail())
 
     def _send(self, request: Message) -> None:
@@ -316,6 +323,7 @@ class DriverConnection:
     def _read_log(self) -> None:
         for line in self.transport.log():
             if not _FRAME.match(line):
+                self._no_memory = self._no_memory or _NO_MEMORY.search(line)
                 self._log.append(self._redact(line.rstrip("\n")))
 
 

@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -155,8 +154,8 @@ def _install_uv(place: Path, environ: Mapping[str, str], on_progress: ProgressCa
     on_progress("downloading uv, which makes the environments")
     if find_spec("pip") is None:
         raise _no_uv("there is no pip to download it with")
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
-        made = Path(folder) / "uv"
+    with temporary_folder(place.parent) as folder:
+        made = folder / "uv"
         command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         # Settings of pip that contradict --target; and an index that only uv was told about.
         settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}

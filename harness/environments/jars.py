@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
 
 from conformance.core.child_process import OUTSIDE, run
+from conformance.core.temporary_folder import temporary_folder
 from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.environment import Environment
 from harness.environments.java import NotAJava, candidates, inspect
@@ -150,8 +150,8 @@ def _retrieve(
     ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
-    with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
-        module, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
+    with temporary_folder(folder.parent) as scratch:
+        module, jars = scratch / "ivy.xml", scratch / "jars"
         names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
         module.write_text(
             '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'

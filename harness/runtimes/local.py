@@ -170,6 +170,8 @@ class LocalRuntime(EngineSettings):
             if recording is not None:
                 recording.discard()
             if isinstance(error, EngineNotStarted) and error.reason is FailureReason.NO_EXECUTORS:
+                assert self.cluster is not None
+                self.cluster.check()
                 raise HarnessError(f"{error.detail}. Start a worker, or end what uses the workers") from None
             raise
 

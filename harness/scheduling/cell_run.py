@@ -100,6 +100,7 @@ class EngineSlot:
         self._starting = threading.Lock()
         self._engine: Engine | None = None
         self._start_error: HarnessError | None = None
+        self._said_lost: Engine | None = None
         self._closed = False
 
     @contextmanager
@@ -141,6 +142,8 @@ class EngineSlot:
                     self._engine = self._left_by_another_run() or self._start()
                 except HarnessError as error:
                     self._start_error = error
+                    if not self._closed:
+                        self._say(error)
                     raise
                 engine = self._engine
                 if self._closed:  # meanwhile, when there was no engine to end
@@ -161,6 +164,16 @@ class EngineSlot:
 
     def step_done(self) -> None:
         self._listener.step_done()
+
+    def say_lost(self, error: EngineFailed) -> None:
+        """Say at once, and once, why the engine is lost: what ran in it may run again before its cells have a reason."""
+        with self._changed:
+            said, self._said_lost = self._said_lost, self._engine
+        if self._engine is not None and said is not self._engine:
+            self._say(error)
+
+    def _say(self, error: HarnessError) -> None:
+        self._listener.engine_says(self.target, str(error).split("\n", 1)[0])
 
     def _left_by_another_run(self) -> Engine | None:
         engine = self._kept.take(self.target, self.needs) if self._kept is not None else None
@@ -434,6 +447,8 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
                     raise
             except EngineFailed as error:
                 lost = not isinstance(error, DriverFailed)
+                if lost:
+                    slot.say_lost(error)
                 others = use.shared or (use.after_others and not unused)
                 if not (isinstance(error, TooBusy) or (lost and others)) or attempt == ATTEMPTS:
                     raise

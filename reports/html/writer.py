@@ -7,16 +7,16 @@ import os
 import shutil
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from markupsafe import Markup
 
 from conformance.core.output_file import CannotWriteFile, FileKind, OtherContent, OutputFile, any_content, write_file
+from conformance.core.temporary_folder import temporary_folder
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.gate import DRAFT
@@ -68,20 +68,18 @@ def _beside(out: Path, front: Path) -> Iterator[Path]:
     try:
         # In a folder that has a first page of somebody else's, nothing is written at all.
         OutputFile(front, PAGE).discard()
-        with _temporary_folder_in(out) as folder:
-            yield Path(folder)
-            _move(Path(folder), out)
+        with ExitStack() as stack:
+            try:
+                folder = stack.enter_context(temporary_folder(out)) / "report"
+                folder.mkdir()
+            except OSError as error:
+                raise CannotWriteFile(out, error) from None
+            yield folder
+            _move(folder, out)
     finally:
         if is_new:
             with suppress(OSError):
                 out.rmdir()
-
-
-def _temporary_folder_in(out: Path) -> TemporaryDirectory[str]:
-    try:
-        return TemporaryDirectory(prefix=".report-", dir=out)
-    except OSError as error:
-        raise CannotWriteFile(out, error) from None
 
 
 def _move(folder: Path, out: Path) -> None:

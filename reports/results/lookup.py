@@ -36,7 +36,10 @@ def find(results: Results, asked: str) -> TargetRecord:
         try:
             SparkVersion.parse(asked)
         except NotAVersion:
-            raise NoSuchVersion(f"{asked} names no published release: {near}name one of Apache's ({known})") from None
+            newest = ", ".join({known.rpartition(".")[0]: known for known in known.split(", ")}.values())
+            raise NoSuchVersion(
+                f"{asked} names no published release: {near}name one of Apache's ({newest} or earlier patches)"
+            ) from None
         run = f"conformance run --all --spark {asked}"
         raise NoSuchVersion(f"no published results for {asked}; {near}run it yourself: {run} (available: {known})")
     where = ", ".join(path.name for path in results.paths) or "the results"

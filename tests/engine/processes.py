@@ -21,14 +21,14 @@ class Processes:
         self._variables = {**variables, **FOR_A_SHORT_LIFE}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, name: str, command: Sequence[str], *, until: str) -> str:
+    def start(self, name: str, command: Sequence[str], *, until: str, **variables: str) -> str:
         """Start one and wait until its log has a line like ``until``; the pattern's group in it."""
         log = self._folder / f"{name}.log"
         with log.open("wb") as file:
             self._running[name] = subprocess.Popen(
                 command,
                 cwd=self._folder,
-                env=self._variables,
+                env={**self._variables, **variables},
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -22,10 +22,7 @@ class Served:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
-        self._processes = Processes(
-            folder,
-            environment.environ() | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONNECT_AUTHENTICATE_TOKEN": TOKEN},
-        )
+        self._processes = Processes(folder, environment.environ() | {"SPARK_LOCAL_IP": "127.0.0.1"})
         self._submit = str(environment.spark_home / "bin" / "spark-submit")
         self.start()
 
@@ -38,7 +35,7 @@ class Served:
         """With what opens it."""
         return f"{self.address}/;token={TOKEN}"
 
-    def start(self) -> None:
+    def start(self, token: str = TOKEN) -> None:
         settings = {
             "spark.connect.grpc.binding.port": str(self._port),
             "spark.ui.enabled": "false",
@@ -56,6 +53,7 @@ class Served:
                 "spark-internal",
             ],
             until=r"(Spark Connect server started at)",
+            SPARK_CONNECT_AUTHENTICATE_TOKEN=token,
         )
 
     def kill(self) -> None:

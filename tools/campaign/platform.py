@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -40,14 +41,14 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "check": ("check", "j:f", "--from", BEFORE, "--to", AFTER, "--sample", "a=a.csv", "--batches", "2"),
 }
 NAMED: Mapping[str, str] = {
-    "master": r"spark://127\.0\.0\.1:\d+",
-    "workers": r"spark://127\.0\.0\.1:\d+|executor|worker",
-    "server": r"sc://localhost:\d+",
-    "broker": r"broker|127\.0\.0\.1:\d+",
-    "driver": r"SIGKILL|killed|signal 9|engine|driver",
-    "JVM": r"JVM|Java|killed|engine|driver",
+    "master": r"(?s)spark://127\.0\.0\.1:\d+.*(refused|no executor)",
+    "workers": r"spark://127\.0\.0\.1:\d+ gives no executor",
+    "server": r"(?s)sc://localhost:\d+.*refused",
+    "broker": r"[Bb]roker.*(gone|ended|refused|not|no )",
+    "driver": r"SIGKILL|killed|signal 9",
+    "JVM": r"JVM.*(ended|stopped|killed|gone)|Java gateway process exited",
 }
-"""What a message names whose command has no whole answer, by what was killed."""
+"""What a message says that names the cause whose command has no whole answer, by what was killed."""
 WITHOUT: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("master", "workers", "one worker"), ("upgrade",)),
     "broker": ("upgrade", "check"),
@@ -55,14 +56,25 @@ WITHOUT: Mapping[str, tuple[str, ...]] = {
 """The commands that use no such thing."""
 UNHARMED = ("one worker",)
 """What changes no answer when it is killed."""
+START, STARTING, ANSWERING = "at its start", "while an engine starts", "after the first answer"
+"""The phases of a command."""
+_ANSWER = re.compile(r"^\[ *\d+/\d+\] (?!.*not-applicable)", re.MULTILINE)
+_CONFORMS = re.compile(r"● conforms +([\w/.-]+)")
+KINDS = [
+    (victim, command, phase)
+    for phase in (START, STARTING, ANSWERING)
+    for victim in (*NAMED, *UNHARMED)
+    for command in COMMANDS
+    if command not in WITHOUT.get(victim, ())
+]
 SECONDS, SECONDS_TO_NAME = 600, float(os.environ.get("CAMPAIGN_SECONDS", "15"))
 
 
 def attempt(seed: int, number: int) -> Iterator[Try]:
-    """Kill something of a command while it runs."""
+    """Kill something of a command while it runs. The numbers of a seed go through all kinds before one comes again."""
     draw = drawn(seed, number)
-    victim = draw.choice([*NAMED, *UNHARMED])
-    command = draw.choice([name for name in COMMANDS if name not in WITHOUT.get(victim, ())])
+    turn, which = divmod(number, len(KINDS))
+    victim, command, phase = drawn(seed, -1 - turn).sample(KINDS, len(KINDS))[which]
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folder = Path(place)
         options, kill = _disturbed(victim, command, folder, draw, stack)
@@ -72,50 +84,95 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         (folder / "j.py").write_text(COUNTING, encoding="utf-8")
         (folder / "a.csv").write_text(COUNTED, encoding="utf-8")
         process = started(words, folder, environ)
-        after = draw.uniform(0.5, 40)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(after)
-        ended = process.poll() is not None
-        killed = not ended and kill(process.pid) is not False
         begun = time.monotonic()
-        try:
-            code = process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
+        _reached(phase, process, folder, draw)
+        killed = False
+        while process.poll() is None and not (killed := kill(process.pid) is not False):
+            time.sleep(0.1)  # there is no such process yet
+        after, named = time.monotonic() - begun, _named_after(process, folder, NAMED.get(victim))
+        code = process.poll()
+        if code is None:
             process.kill()
-            code = 124
-        seconds = time.monotonic() - begun
-        said = Answer(code, *((folder / name).read_text("utf-8", "replace") for name in ("out", "out.err")))
+        said = Answer(124 if code is None else code, *(_read(folder / name) for name in ("out", "out.err")))
         alive = still_alive(folder / "tmp")
         left = [path.name for path in (folder / "tmp").iterdir()]
-        failed = said.last if said.code else ""
-        fell = _fell(victim, said, seconds, _kept(folder / "results.jsonl", command)) if killed else failed
+        fell = (
+            _fell(victim, said, named, _kept(folder / "results.jsonl", command, said.err))
+            if killed
+            else said.last * bool(said.code)
+        )
         if left or alive:
             fell = f"{fell or said.last}; left {left}, {[one.name() for one in alive]}"
-    yield Try(number, command, f"{victim} after {after:.0f} s{'' if killed else ', too late'}", fell)
+        if fell:
+            fell += f"\n{_said(folder)[-3000:]}"
+    told = "" if named is None else f", named {named:.1f} s later"
+    yield Try(number, command, f"{victim} {phase}, after {after:.0f} s{'' if killed else ', too late'}{told}", fell)
 
 
-def _fell(victim: str, said: Answer, seconds: float, kept: bool) -> str:
-    text = f"{said.out}\n{said.err}"
+def _reached(phase: str, process: subprocess.Popen[bytes], folder: Path, draw: random.Random) -> None:
+    """Wait until the command is somewhere in the phase, or has ended."""
+    if phase != START:
+        while process.poll() is None and not (
+            _java(process.pid) if phase == STARTING else re.search(_ANSWER, _said(folder))
+        ):
+            time.sleep(0.1)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(draw.uniform(0, {START: 1.5, STARTING: 8, ANSWERING: 6}[phase]))
+
+
+def _java(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return any(child.name() == "java" for child in psutil.Process(pid).children(recursive=True))
+    return False
+
+
+def _read(file: Path) -> str:
+    return file.read_text("utf-8", "replace")
+
+
+def _said(folder: Path, since: Mapping[str, int] = {}) -> str:
+    """What a command has printed since its files had so many characters."""
+    return "".join(_read(folder / name)[since.get(name, 0) :] for name in ("out.err", "out"))
+
+
+def _named_after(process: subprocess.Popen[bytes], folder: Path, cause: str | None) -> float | None:
+    """Wait for the end of a command, and return the seconds from now until it named the cause; None if it did not."""
+    begun, named = time.monotonic(), None
+    before = {name: len(_read(folder / name)) for name in ("out", "out.err")}
+    while time.monotonic() - begun < SECONDS:
+        ended = process.poll() is not None
+        if named is None and cause and re.search(cause, _said(folder, before)):
+            named = time.monotonic() - begun
+        if ended:
+            break
+        time.sleep(0.2)
+    return named
+
+
+def _fell(victim: str, said: Answer, named: float | None, kept: bool) -> str:
     if said.unforeseen or said.code not in (0, 3) or not kept:
         return f"{said.last}, answers kept: {kept}"
     if said.code == 0:
         return ""
     if victim in UNHARMED:
         return f"it changed the answer: {said.last}"
-    if seconds > SECONDS_TO_NAME and victim in ("master", "workers", "server"):
-        return f"{seconds:.0f} s until the end: {said.last}"
-    return "" if re.search(NAMED[victim], text) else f"not named: {said.last}"
+    if named is None:
+        return f"not named: {said.last}"
+    return f"{named:.0f} s until it was named: {said.last}" if named > SECONDS_TO_NAME else ""
 
 
-def _kept(file: Path, command: str) -> bool:
-    """Whether the results file can be read, and no cell of it is judged wrongly."""
+def _kept(file: Path, command: str, said: str) -> bool:
+    """Whether the results file has every answer that the command has shown, and judges none wrongly."""
+    shown = Counter(_CONFORMS.findall(said))
     if command == "check" or not file.exists():
-        return True
+        return not shown
     try:
-        cells = Results.read(file).cells
+        results = Results.read(file)
     except UnusableResults:
         return False
-    return all(cell.status not in DOES_NOT_CONFORM for cell in cells)
+    cells = [*results.cells, *results.upgrades]
+    kept = Counter(cell.case for cell in cells if cell.status == "conforms")
+    return shown == kept and all(cell.status not in DOES_NOT_CONFORM for cell in cells)
 
 
 def _disturbed(

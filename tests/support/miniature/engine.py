@@ -16,6 +16,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = 60_000
 DELAY = 25 * MINUTE
 WINDOW = 10 * MINUTE
+NO_HEAP = "java.lang.OutOfMemoryError: Java heap space"
 IDENTITY = {
     "protocol": 1,
     "spark": "3.5.9",
@@ -249,6 +250,12 @@ def main(mode):
         elif mode == "loses-its-jvm":
             on_progress(json.dumps({"kind": "failed", "reason": "engine-lost", "message": "Py4JNetworkError: refused"}))
             os._exit(70)
+        elif mode == "has-no-heap":
+            on_progress(json.dumps({"kind": "failed", "reason": "engine-lost", "message": NO_HEAP}))
+            os._exit(70)
+        elif mode == "logs-no-heap":
+            print(f"{NO_HEAP}\n" + "more\n" * 30, file=sys.stderr, flush=True)
+            os._exit(52)
         elif mode == "dies-of-poison":
             request = json.loads(line)
             run(request, "dies" if "poison" in request["case"] else "right", on_progress)

@@ -51,7 +51,7 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
         ),
         ("emr-serverless 4.3.0", "this release of Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
         ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
-        ("acme-1.0 4.3.0", "acme-1.0 names no published release: name one of Apache's (2.4.8,"),
+        ("acme-1.0 4.3.0", "acme-1.0 names no published release: name one of Apache's (2.4.8, 3.0.3, 3.1.3,"),
         ("dbr-14.3 3.5.0", "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
         ("glue-3.0 3.1.3", "glue-3.0 and 3.1.3 are both answered by Apache Spark 3.1.3: there is nothing to compare"),
     ],

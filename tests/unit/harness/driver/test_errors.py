@@ -135,6 +135,16 @@ def test_what_the_machine_did_is_no_error_of_a_query(message, reason):
     assert failed is None or "cases/a" in str(failed)
 
 
+@pytest.mark.parametrize("kind", ["OutOfMemoryError", "SparkOutOfMemoryError"])
+def test_a_jvm_without_memory_is_lost_and_its_query_not_judged(kind):
+    lacking = throwable(kind, "Java heap space")
+    if kind != "OutOfMemoryError":
+        lacking.getClass().getSuperclass = lambda: throwable("OutOfMemoryError", "").getClass()
+    failed = machine_failure(Py4JJavaError(throwable("StreamingQueryException", "Job aborted", lacking)), "cases/a")
+    assert isinstance(failed, EngineLost)
+    assert str(failed) == "java.lang.OutOfMemoryError: Java heap space"
+
+
 @pytest.mark.parametrize(
     ("kind", "at", "reason"),
     [

@@ -1,6 +1,9 @@
 """An outage counts once it lasts, and what a master shows says why a cluster gives no executor."""
 
+import errno
 import json
+import os
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -8,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import outage
-from harness.driver.outage import Outage, lasting, no_executor, watch
+from harness.driver.outage import Outage, lasting, no_executor, no_master, watch
 
 
 @pytest.fixture
@@ -16,7 +19,6 @@ def clock(monkeypatch):
     """Seconds of the monotonic clock: each look takes one."""
     now = [0.0]
     monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(outage.time, "sleep", lambda _: now.__setitem__(0, now[0] + 1))
     return now
 
 
@@ -38,14 +40,17 @@ def test_only_what_lasts_is_an_outage(clock):
     assert looked(clock, [Outage("unknown", 120)] * 100) is None
 
 
-def test_a_watch_calls_once_and_ends_with_an_engine_that_does_not_answer(clock):
+def test_a_watch_calls_once_and_ends_with_an_engine_that_does_not_answer_or_with_its_event(clock):
+    looks = iter([False] * 10 + [True])
+    event = SimpleNamespace(wait=lambda _: clock.__setitem__(0, clock[0] + 1) or next(looks))
     lost, ended = [], threading.Event()
-    watch(lambda: Outage("refused", 3), lambda what: (lost.append(what), ended.set()))
+    watch(lambda: Outage("refused", 3), lambda what: (lost.append(what), ended.set()), event)
     assert ended.wait(60)
-    watch(lambda: 1 / 0, lost.append)
-    (left,) = [thread for thread in threading.enumerate() if thread.name == "outage"] or [threading.Thread()]
-    if left.ident:
+    watch(lambda: 1 / 0, lost.append, event)
+    watch(lambda: Outage("refused", 60), lost.append, event)
+    for left in [thread for thread in threading.enumerate() if thread.name == "outage"]:
         left.join(60)
+        assert not left.is_alive()
     assert lost == ["refused"]
 
 
@@ -88,6 +93,7 @@ def test_why_a_cluster_gives_no_executor(master, monkeypatch):
     none = f"spark://127.0.0.1:{port} gives no executor"
     shown |= {"status": "ALIVE", "workers": [{**worker, "state": "DEAD"}], "activeapps": [ours]}
     assert no_executor(context(port)) == Outage(f"{none}: it has no worker")
+    assert no_executor(context(port), 4).patience == 4
     shown |= {"workers": [worker, {**worker, "coresfree": 1}], "activeapps": [ours, other]}
     assert no_executor(context(port)) == Outage(f"{none}: workers: 2, with 1 of 8 cores and 1024 MiB free")
     # One starts; one runs; nothing waits for one.
@@ -101,3 +107,13 @@ def test_why_a_cluster_gives_no_executor(master, monkeypatch):
         shown["status"] = status
         assert no_executor(context(port)) == Outage(f"{none}, and its master does not say why", 120.0)
     assert no_executor(context(port, master="yarn")) == Outage("yarn gives no executor", 120.0)
+
+
+def test_a_master_that_takes_no_connection_is_an_outage_whatever_its_page_said(master):
+    """Of several, one that does is enough."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        closed = free.getsockname()[1]
+    url, why = f"spark://127.0.0.1:{closed}", os.strerror(errno.ECONNREFUSED)
+    assert no_master(url) == no_executor(context(closed)) == Outage(f"{url} takes no connection: {why}")
+    assert no_master(f"{url},localhost:{master[0]}") is None
+    assert no_master("local[2]") is no_master("") is no_master("yarn") is None

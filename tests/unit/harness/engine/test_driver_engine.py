@@ -187,6 +187,18 @@ def test_an_engine_that_loses_its_jvm_is_ended(start):
     assert engine.ended
 
 
+@pytest.mark.parametrize("mode", ["has-no-heap", "logs-no-heap"])
+def test_a_jvm_that_lacks_memory_says_so_with_the_setting_that_gives_more(start, mode):
+    """Nobody is to look for `os._exit` in the code: it is no engine that died."""
+    with pytest.raises(
+        EngineKilled, match="at step 1 of late-drops/windows: the engine's JVM has too little memory"
+    ) as caught:
+        observe(start(mode))
+    assert "(java.lang.OutOfMemoryError: Java heap space); give it more, as by --conf spark.driver.memory=" in str(
+        caught.value
+    )
+
+
 @pytest.mark.parametrize("mode", ["dies", "loses-its-jvm", "does-not-start"])
 def test_an_engine_that_the_kernel_killed_for_memory_is_no_engine_that_died(start, mode, tmp_path, monkeypatch):
     """Nobody is to look for `os._exit` in the code, or for a reason in Spark."""

@@ -10,10 +10,10 @@ from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Identity
 from conformance.runner import resources
 from conformance.runner.resources import EngineUse, RunInterrupted
-from harness.engine.engine import NOTHING_ELSE, EngineLocation, EngineNeeds, EngineSilent
+from harness.engine.engine import NOTHING_ELSE, EngineDied, EngineLocation, EngineNeeds, EngineSilent
 from harness.errors import HarnessError
 from harness.scheduling import cell_run
-from harness.scheduling.cell_run import EngineSlot, SlotClosed
+from harness.scheduling.cell_run import EngineSlot, SlotClosed, with_retries
 from harness.scheduling.kept_engines import KeptEngines
 from tests.support.miniature.target import SPARK_359
 
@@ -222,6 +222,54 @@ def test_an_engine_that_cannot_start_is_tried_once():
         with shared.use(), pytest.raises(HarnessError, match="there is no Java here"):
             shared.engine()
     assert runtime.asked == 1
+
+
+class Noting(Nobody):
+    def __init__(self):
+        self.lines = []
+
+    def engine_says(self, target, line):
+        self.lines.append(line)
+
+
+def test_why_an_engine_cannot_start_is_said_at_once_and_once_unless_the_run_is_stopped():
+    listener = Noting()
+    shared = EngineSlot(NoRuntime(), SPARK_359, listener)
+    for _ in range(2):
+        with shared.use(), pytest.raises(HarnessError, match="there is no Java here"):
+            shared.engine()
+    assert listener.lines == ["there is no Java here"]
+
+    class Stopped(NoRuntime):
+        def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+            stopped.close()
+            return super().start(target, on_progress=on_progress, needs=needs)
+
+    stopped = EngineSlot(Stopped(), SPARK_359, listener)
+    with stopped.use(), pytest.raises(HarnessError):
+        stopped.engine()
+    assert len(listener.lines) == 1
+
+
+def test_why_an_engine_is_lost_is_said_once_however_many_used_it():
+    listener, runtime = Noting(), IdleRuntime()
+    shared = EngineSlot(runtime, SPARK_359, listener)
+
+    def lost(at):
+        def run():
+            shared.engine().ended = True
+            raise EngineDied(f"spark://a:1 gives no executor, at step {at}\nof many lines")
+
+        return run
+
+    for at in (1, 2):
+        with pytest.raises(EngineDied):
+            with_retries(shared, (), lost(at))
+    with shared.use():
+        shared.say_lost(EngineDied("the same engine, of another case"))
+    # A case that was not the first in an engine gets another.
+    assert listener.lines == [f"spark://a:1 gives no executor, at step {at}" for at in (1, 2, 2)]
+    assert len(runtime.engines) == 3
 
 
 @pytest.mark.parametrize(
