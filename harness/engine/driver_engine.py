@@ -327,8 +327,8 @@ class DriverConnection:
                 self._log.append(self._redact(line.rstrip("\n")))
 
 
-ANSWERED_BEFORE_FINISH = 5
-"""After so many cases an engine has loaded most of what any engine loads."""
+BATCHES_BEFORE_FINISH = 8
+"""After so many micro-batches, those of five small cases or of a checked job, an engine has loaded most of what any engine loads."""
 
 
 class DriverEngine:
@@ -337,7 +337,7 @@ class DriverEngine:
     Args:
         work: the engine's directory on its own file system.
         cases: where cases get their directories; by default a directory in ``work``.
-        finish: called once, before the driver is ended, if it has answered some cases and runs none.
+        finish: called once, before the driver is ended, if it has run some micro-batches and runs no case.
     """
 
     def __init__(
@@ -363,7 +363,7 @@ class DriverEngine:
         self._runs = count(1)
         self._finish = finish
         self._counting = threading.Lock()
-        self._running = self._answered = 0
+        self._running = self._batches = 0
         master = (place.runtime == "connect" and place.master) or "the engine's JVM"
         self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, master=master)
         self.identity = self._connection.hello.identity
@@ -388,7 +388,7 @@ class DriverEngine:
             with self._connection.conversation(run, request.model_copy(update={"case": run})) as mailbox:
                 observation = self._follow(request, run, mailbox, step_timeout, on_step, steps)
             with self._counting:
-                self._answered += 1
+                self._batches += sum(len(step.batches) for step in observation.steps)
             return observation
         except EngineFailed as error:
             error.steps = tuple(steps)
@@ -460,7 +460,7 @@ class DriverEngine:
     def close(self) -> None:
         finish, self._finish = self._finish, None
         try:
-            if finish and self._answered >= ANSWERED_BEFORE_FINISH and not self._running and not self.ended:
+            if finish and self._batches >= BATCHES_BEFORE_FINISH and not self._running and not self.ended:
                 finish()
         finally:  # it may take long enough for a Ctrl-C
             self._connection.close()

@@ -37,6 +37,13 @@ def _missing(reason: str) -> None:
     pytest.skip(f"{reason}: install chromium, or name one in CONFORMANCE_CHROMIUM")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that read the published report run in one process, so that it is made once."""
+    for item in items:
+        if "published_report" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("published report"))
+
+
 @pytest.fixture(scope="session")
 def chromium():
     try:

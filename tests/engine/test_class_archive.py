@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from conformance.suite import discovery
-from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH
+from harness.engine.driver_engine import BATCHES_BEFORE_FINISH
 from harness.engine.request import request_for
 from harness.environments.class_archive import ClassArchive
 from harness.progress import ignore_progress
@@ -26,7 +26,7 @@ def test_later_engines_map_what_an_earlier_one_has_loaded(tmp_path, target, monk
     for number in range(3):
         assert (archive.file() is not None) == (number == 2)
         engine = LocalRuntime(tmp_path).start(target, on_progress=ignore_progress)
-        for _ in range(ANSWERED_BEFORE_FINISH):
+        for _ in range(BATCHES_BEFORE_FINISH):
             answer = engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=600)
             seen.append(answer.behaviour_digest)
         mapped.append(str(archive.file()) in paths_of_children())

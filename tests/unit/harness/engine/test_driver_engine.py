@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness.driver.errors import FailureReason
-from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH, DriverEngine, _killed_for_memory
+from harness.engine.driver_engine import BATCHES_BEFORE_FINISH, DriverEngine, _killed_for_memory
 from harness.engine.engine import DriverFailed, EngineDied, EngineFailed, EngineKilled, EngineNotStarted, TooBusy
 from harness.engine.protocol import CaseRequest
 from harness.engine.transport import bounded_lines
@@ -80,26 +80,25 @@ def test_an_engine_runs_a_case_several_times_at_once(start):
 
 
 class HoldsItsLock(DriverEngine):
-    """Notes at each change of its numbers of cases whether it holds the lock for them."""
+    """Notes at each change of its number of micro-batches whether it holds the lock for them."""
 
     @property
-    def _answered(self):
-        return self.__dict__["_answered"]
+    def _batches(self):
+        return self.__dict__["_batches"]
 
-    @_answered.setter
-    def _answered(self, number):
+    @_batches.setter
+    def _batches(self, number):
         self.held.append(self._counting.locked())
-        self.__dict__["_answered"] = number
+        self.__dict__["_batches"] = number
 
 
-def test_answered_cases_are_counted_inside_the_lock(start):
+def test_micro_batches_are_counted_inside_the_lock(start):
     """Threads observe side by side; the count decides whether the engine's classes are kept."""
     engine = start("right")
     engine.held, engine.__class__ = [], HoldsItsLock
-    observe(engine)
-    observe(engine)
+    ran = sum(len(step.batches) for _ in range(2) for step in observe(engine).steps)
     assert engine.held == [True, True]
-    assert engine._answered == 2
+    assert engine._batches == ran > 2
 
 
 def test_an_engine_that_dies_says_at_which_step_how_and_its_last_words(start):
@@ -240,9 +239,9 @@ class TestFinish:
     @pytest.mark.parametrize(
         ("cases", "end", "finished"),
         [
-            (ANSWERED_BEFORE_FINISH, DriverEngine.close, [False]),
-            (ANSWERED_BEFORE_FINISH - 1, DriverEngine.close, []),
-            (ANSWERED_BEFORE_FINISH, DriverEngine.kill, []),
+            (BATCHES_BEFORE_FINISH, DriverEngine.close, [False]),
+            (1, DriverEngine.close, []),
+            (BATCHES_BEFORE_FINISH, DriverEngine.kill, []),
         ],
         ids=["after some cases", "not after a few", "not once it was killed"],
     )
@@ -258,7 +257,7 @@ class TestFinish:
             raise KeyboardInterrupt
 
         engine = start("right")
-        engine._finish, engine._answered = interrupted, ANSWERED_BEFORE_FINISH
+        engine._finish, engine._batches = interrupted, BATCHES_BEFORE_FINISH
         with pytest.raises(KeyboardInterrupt):
             engine.close()
         assert engine.ended
@@ -266,7 +265,7 @@ class TestFinish:
 
     def test_not_while_a_case_runs(self, start):
         engine, finished, ends = start("hangs"), [], []
-        engine._finish, engine._answered = lambda: finished.append(engine), ANSWERED_BEFORE_FINISH
+        engine._finish, engine._batches = lambda: finished.append(engine), BATCHES_BEFORE_FINISH
 
         def run():
             with pytest.raises(EngineDied) as end:

@@ -251,9 +251,13 @@ def test_a_signal_ends_what_the_start_of_an_engine_waits_for(tmp_path, waiting):
             waiting(tmp_path)
 
     seen = Recorder()
-    # A job in the background of a shell starts with this signal ignored.
-    with on_stop(), pytest.raises(KeyboardInterrupt):
-        Scheduler(Starting(tmp_path), Limits(jobs=1, step_timeout=60.0), seen).run(cells_of(1))
+    # A job in the background of a shell starts with this signal ignored, and then `on_stop` leaves it so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with on_stop(), pytest.raises(KeyboardInterrupt):
+            Scheduler(Starting(tmp_path), Limits(jobs=1, step_timeout=60.0), seen).run(cells_of(1))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert seen.runs == []
 
 
