@@ -2,13 +2,15 @@
 
 ``python benchmarks/check_job.py [--job bought|three] [--rows 1000] [--from 3.5] [--to 4.3] [-- OPTIONS OF check …]``: ``bought`` is the job
 of docs/your-own-job.md, a left outer join of two streams whose checkpoint 4.x refuses; ``three`` an inner join of three streams with
-``--rows`` rows in all, and ``count`` a window of one. CPU time is that of the command and of everything that it starts.
+``--rows`` rows in all, and ``count`` a window of one. CPU time is that of the command and of everything that it starts. With
+``--of REVISION``, the command of an earlier revision of this checkout runs before and after it, and the last line has the ratios.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from pathlib import Path
 
 import psutil
 
+ROOT = Path(__file__).parents[1]
 JOBS = """
 from pyspark.sql import functions as F
 
@@ -133,6 +136,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--from", dest="before", default="3.5")
     parser.add_argument("--to", dest="after", default="4.3")
+    parser.add_argument("--of", help="an earlier revision, to run by turns with this one")
     parser.add_argument("options", nargs="*")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
@@ -147,11 +151,13 @@ def main() -> None:
                 file.write(HEADERS[options.job][stream] + "\n")
                 file.writelines(f"{line}\n" for line in lines)
             command += ["--sample", f"{stream}={stream}.csv"]
+        earlier = [_earlier(options.of, folder, command[4:])] if options.of else []
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=folder)
         watched = Watched(process.pid)
         code = process.wait()
         wall = time.monotonic() - began
+        earlier += [_earlier(options.of, folder, command[4:])] if options.of else []
         asked = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
     by_part: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for spark, what, batches, seconds in asked:
@@ -165,6 +171,25 @@ def main() -> None:
     for name, most in watched.memory.items():
         if name in ("conformance", "java"):  # a process that Java starts has its name and memory last
             print(f"memory of {name}: {most / 1e6:.0f} MB")
+    if earlier:
+        before, cpu = (min(each) for each in zip(*earlier, strict=True))
+        share = f"{wall / before:.2f} of the {before:.1f} s by the clock and {watched.cpu.total() / cpu:.2f} of the {cpu:.1f} s of CPU time"
+        print(f"{wall:.1f} s, {watched.cpu.total():.1f} s of CPU time: {share} of {options.of}")
+
+
+def _earlier(revision: str, folder: Path, words: list[str]) -> tuple[float, float]:
+    """Run the same command of an earlier revision; return its seconds by the clock and of CPU time."""
+    tree = folder / revision
+    if not tree.exists():
+        tree.mkdir()
+        archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", tree], input=archive.stdout, check=True)
+    began = time.monotonic()
+    command = [sys.executable, "-m", "conformance.cli.main", *words, "--output", "earlier"]
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(tree)})
+    watched = Watched(process.pid)
+    process.wait()
+    return time.monotonic() - began, watched.cpu.total()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import psutil
 
 from conformance.core.case import Case
 from conformance.suite import discovery
-from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH, DriverEngine
+from harness.engine.driver_engine import BATCHES_BEFORE_FINISH, DriverEngine
 from harness.engine.request import request_for
 from harness.environments.class_archive import ClassArchive
 from harness.environments.provision import prepare
@@ -60,7 +60,7 @@ def _make_archive(target: Target, case: Case) -> None:
     while archive.file() is None:  # the first engine of an environment writes none
         with tempfile.TemporaryDirectory() as root:
             engine = _started(LocalRuntime(Path(root)), target)
-            for _ in range(ANSWERED_BEFORE_FINISH):
+            for _ in range(BATCHES_BEFORE_FINISH):
                 engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=600)
             engine.close()
 
