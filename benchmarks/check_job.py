@@ -100,8 +100,9 @@ HEADERS = {
 class Watched(threading.Thread):
     """CPU seconds of a process and of everything below it, and the largest memory of any of them by its program, in bytes."""
 
-    def __init__(self, process: int) -> None:
+    def __init__(self, process: int, every: float = EVERY_S) -> None:
         super().__init__(daemon=True)
+        self._every = every
         self._root = psutil.Process(process)
         self._cpu: dict[tuple[str, int], float] = {}
         self.memory: Counter[str] = Counter()
@@ -127,7 +128,7 @@ class Watched(threading.Thread):
                     self.memory[name] = max(self.memory[name], process.memory_info().rss)
                 except psutil.Error:
                     continue
-            time.sleep(EVERY_S)
+            time.sleep(self._every)
 
 
 def main() -> None:

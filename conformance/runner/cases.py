@@ -110,7 +110,8 @@ class RunPlan:
     @property
     def shards(self) -> tuple[str, ...]:
         """Values of ``shard`` for as many machines as answer within `SHARD_MINUTES`."""
-        of = max(1, ceil(self.minutes / SHARD_MINUTES))
+        starts = len(self.targets) * _START_S / 60  # of engines, on each machine
+        of = max(1, ceil((self.minutes - starts) / max(1, SHARD_MINUTES - starts)))
         return tuple(f"{number}/{of}" for number in range(1, of + 1))
 
     @property

@@ -175,8 +175,7 @@ class _Wanted:
 
 
 def _in_the_suite(path: Path) -> str:
-    """Name the suite's own file or folder for a path such as ``cases/late-drops`` outside of a checkout, or for the id of a case; else
-    the nearest ids."""
+    """Name the suite's own file or folder for ``cases/late-drops`` outside of a checkout, or for the id of a case; else the nearest ids."""
     name = path.relative_to("cases") if path.parts[:1] == ("cases",) else path
     near = () if path.is_absolute() else (shipped() / name, shipped() / f"{name}{SUFFIXES[0]}")
     own = (f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists())

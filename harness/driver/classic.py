@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
 
 from . import outage, session
@@ -77,11 +77,9 @@ class Classic:
         return frozenset(outage.executors(self.spark.sparkContext).split())
 
     def watch(self, lost: Callable[[DriverFailure], None]) -> None:
-        def ended(what: str) -> None:
-            lost(DriverFailure(what, FailureReason.NO_EXECUTORS))
-
+        self._lost = lost
         if not self._is_local():
-            outage.watch(lambda: outage.no_executor(self.spark.sparkContext), ended)
+            outage.watch(lambda: outage.no_executor(self.spark.sparkContext), lost, FailureReason.NO_EXECUTORS)
 
     def is_alive(self) -> bool:
         """Whether the JVM answers and its SparkContext still runs: code of a case may have stopped it, for all later cases."""
@@ -127,6 +125,8 @@ class Classic:
         with self._connecting:
             if self._broker is None or self._broker.address != address:
                 self._broker = Broker(self.spark, address)
+                look = partial(outage.none_listens, address.rpartition("@")[2], "the Kafka broker {}")
+                outage.watch(look, self._lost, FailureReason.NO_BROKER)
             return self._broker
 
     def capture(self, emitted: Optional[OnEmitted], folder: str, real_time: bool) -> Capture:

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from . import outage
 from .arrivals import Arrivals, FileArrivals, JobArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture
-from .errors import DriverFailure, EngineLost, FailureReason, grpc_details
+from .errors import DriverFailure, FailureReason, grpc_details
 from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
 from .origin import raised_by_driver
@@ -87,14 +88,10 @@ class Connect:
     def watch(self, lost: Callable[[DriverFailure], None]) -> None:
         """The client itself tries to connect again for minutes. Through a proxy nobody can say what the server does."""
         server = urlsplit(self._url)
-        host, port = server.hostname or "", server.port or _PORT
-
-        def look() -> Optional[outage.Outage]:
-            why = outage.refusal(host, port)
-            return outage.Outage(why) if why is not None else None
-
+        address = "{}:{}".format(server.hostname or "", server.port or _PORT)
+        look = partial(outage.none_listens, address, "the server {}")
         if look() is None:
-            outage.watch(look, lambda why: lost(EngineLost(why)))
+            outage.watch(look, lost, FailureReason.ENGINE_LOST)
 
     def is_alive(self) -> bool:
         """Ask through a session of its own: the case may have lost only its session."""

@@ -43,6 +43,7 @@ class FailureReason(str, Enum):
     """Spark gave up on a job because the cluster lost executors repeatedly."""
     NO_EXECUTORS = "no-executors"
     """The cluster gives no executor; the message is why, as far as its master says it."""
+    NO_BROKER = "no-broker"
     KAFKA_FAILED = "kafka-failed"
     """The broker did not do what the case needs."""
     NOT_PERMITTED = "not-permitted"

@@ -12,9 +12,10 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from urllib.request import ProxyHandler, build_opener
 
+from .errors import DriverFailure, FailureReason
+
 _LOOK_SECONDS = 1.0
 _CERTAIN_SECONDS = 8.0
-_CERTAIN_AT_START_SECONDS = 4.0
 _UNKNOWN_SECONDS = 120.0
 
 
@@ -25,6 +26,7 @@ class Outage(NamedTuple):
     patience: float = _CERTAIN_SECONDS
 
 
+Lost = Callable[[DriverFailure], None]
 Look = Callable[[], Optional[Outage]]
 """Returns the outage at this moment; None without one."""
 
@@ -44,7 +46,7 @@ def lasting(look: Look, goes_on: Callable[[], bool]) -> Optional[str]:
     return None
 
 
-def watch(look: Look, lost: Callable[[str], None], until: Optional[threading.Event] = None) -> None:
+def watch(look: Look, lost: Lost, reason: FailureReason, until: Optional[threading.Event] = None) -> None:
     """From now on, ``until`` an event, call ``lost``, once, from another thread, if an outage lasts."""
     over = until or threading.Event()
 
@@ -57,7 +59,7 @@ def watch(look: Look, lost: Callable[[str], None], until: Optional[threading.Eve
         except Exception:  # the JVM does not answer: that is what the cases that it runs report
             return
         if what is not None:
-            lost(what)
+            lost(DriverFailure(what, reason))
 
     threading.Thread(target=watching, name="outage", daemon=True).start()
 
@@ -91,7 +93,7 @@ def first_executor(context: Any) -> None:
 
     job = threading.Thread(target=run, name="first job", daemon=True)
     job.start()
-    what = lasting(lambda: no_executor(context, _CERTAIN_AT_START_SECONDS), goes_on)
+    what = lasting(lambda: no_executor(context, _CERTAIN_SECONDS / 2), goes_on)
     if what is not None:
         raise TimeoutError(what)
     if raised:
@@ -121,10 +123,13 @@ def no_executor(context: Any, certain: float = _CERTAIN_SECONDS) -> Optional[Out
 
 def no_master(url: str) -> Optional[Outage]:
     """The outage while no master of a standalone cluster takes a connection: Spark itself tries to register for a minute."""
-    if not url.startswith("spark://"):
-        return None
-    whys = [refusal(host, port) for host, port in map(_host_and_port, url[len("spark://") :].split(","))]
-    return Outage("{} takes no connection: {}".format(url, whys[-1])) if all(whys) else None
+    return none_listens(url[len("spark://") :], "spark://{}") if url.startswith("spark://") else None
+
+
+def none_listens(addresses: str, name: str) -> Optional[Outage]:
+    """The outage while none of some addresses takes a connection: ``host:port,host:port``; ``name`` has a place for them."""
+    whys = [refusal(*_host_and_port(address)) for address in addresses.split(",")]
+    return Outage("{} takes no connection: {}".format(name.format(addresses), whys[-1])) if all(whys) else None
 
 
 def executors(context: Any) -> str:

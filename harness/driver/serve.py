@@ -111,11 +111,7 @@ def _start(arguments: List[str], channel: Channel) -> Backend:
     remember()
     settings, started = dict(setting.split("=", 1) for setting in options.settings), threading.Event()
     master = {**settings, **hidden}.get("spark.master", "")
-
-    def lost(why: str) -> None:
-        _end(channel, DriverFailure(why, FailureReason.NO_EXECUTORS))
-
-    outage.watch(lambda: outage.no_master(master), lost, until=started)
+    outage.watch(lambda: outage.no_master(master), lambda why: _end(channel, why), FailureReason.NO_EXECUTORS, started)
     try:
         return Classic(options.work, settings, storage, hidden)
     finally:
@@ -127,8 +123,7 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
         answer(channel, backend, request)
     except BaseException as error:  # a SystemExit would end this thread without an answer to the host
         if isinstance(error, EngineLost) or not backend.is_alive():
-            text = str(error) if isinstance(error, EngineLost) else "{}: {}".format(type(error).__name__, error)
-            _end(channel, EngineLost(text))
+            _end(channel, EngineLost("{}: {}".format(type(error).__name__, error)))
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 
 

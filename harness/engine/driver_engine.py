@@ -284,7 +284,7 @@ class DriverConnection:
             ending = self.transport.ending()
             why = EngineNotStarted(failed.reason, failed.message, ending, log=self.log_tail())
             return self._died(f"the engine did not start and ended with {ending}", why)
-        if failed.reason is FailureReason.NO_EXECUTORS:
+        if failed.reason in (FailureReason.NO_EXECUTORS, FailureReason.NO_BROKER):
             return EngineDied(f"{failed.message}, at {doing}")
         if failed.reason is FailureReason.ENGINE_LOST:
             return self._died(f"{self._master} stopped answering at {doing}: {failed.message}")
@@ -296,10 +296,8 @@ class DriverConnection:
         if _killed_for_memory() > self._killed_before:
             return EngineKilled(f"{what}; meanwhile the kernel killed a process of this machine for lack of memory")
         if lacking := self._no_memory or _NO_MEMORY.search(what):
-            more = "give it more, as by --conf spark.driver.memory=4g"
-            return EngineKilled(
-                f"{what.partition(': ')[0]}: {self._master} has too little memory ({lacking[0]}); {more}"
-            )
+            what = f"{what.partition(': ')[0]}: {self._master} has too little memory ({lacking[0]})"
+            return EngineKilled(f"{what}; give it more, as by --conf spark.driver.memory=4g")
         return why or EngineDied(what, log=self.log_tail())
 
     def _send(self, request: Message) -> None:

@@ -78,7 +78,7 @@ class OwnBroker:
             commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, secret, ports))
             guard = Path(__file__).with_name("kafka_guard.py")
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
-            self._guard = start_process(
+            self.guard = start_process(
                 [sys.executable, "-I", str(guard), str(self._folder), str(self._log), commands],
                 cwd=OUTSIDE,
                 environ=os.environ,
@@ -92,15 +92,15 @@ class OwnBroker:
 
     def close(self) -> None:
         """End the broker and remove its data; may be called twice."""
-        if self._guard.stdin and not self._guard.stdin.closed:
-            self._guard.stdin.close()
-            self._guard.wait(_SECONDS_TO_END)
+        if self.guard.stdin and not self.guard.stdin.closed:
+            self.guard.stdin.close()
+            self.guard.wait(_SECONDS_TO_END)
         self._remove()
 
     def _wait(self, port: int) -> None:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
-            if (code := self._guard.poll()) is not None:
+            if (code := self.guard.poll()) is not None:
                 raise self._not_started(f"it ended with exit code {code}")
             if listens(_HOST, port) and this_user_listens(port):  # another user's program may be faster than the broker
                 return
@@ -272,6 +272,7 @@ class Kafka:
         Raises:
             HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
         """
+        Kafka(self._servers)  # raises if the user's is gone
         released, jars = connector(version, environment, on_progress)
         settings = {LOCAL_JARS: with_jars(given, jars)}
         broker = f"broker {self._servers}" if self._servers else f"own broker {VERSION}"
@@ -282,6 +283,9 @@ class Kafka:
         with self._lock:
             if self._failed is not None:
                 raise self._failed
+            if self._own is not None and self._own.guard.poll() is not None:
+                self._own.close()
+                self._own = None
             if self._own is None:
                 try:
                     self._own = OwnBroker(environment, on_progress)

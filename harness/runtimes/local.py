@@ -169,8 +169,7 @@ class LocalRuntime(EngineSettings):
         except BaseException as error:
             if recording is not None:
                 recording.discard()
-            if isinstance(error, EngineNotStarted) and error.reason is FailureReason.NO_EXECUTORS:
-                assert self.cluster is not None
+            if self.cluster and isinstance(error, EngineNotStarted) and error.reason is FailureReason.NO_EXECUTORS:
                 self.cluster.check()
                 raise HarnessError(f"{error.detail}. Start a worker, or end what uses the workers") from None
             raise

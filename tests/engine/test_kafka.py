@@ -28,7 +28,7 @@ from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 (target,) = Targets.load().select([sys.argv[1]])
 broker = OwnBroker(prepare(target), ignore_progress)
-print(broker._folder, broker._guard.pid, flush=True)
+print(broker._folder, broker.guard.pid, flush=True)
 time.sleep(600)
 """
 
@@ -90,7 +90,7 @@ public class Topics {
 
 
 def test_the_topics_of_cases_are_removed_from_the_users_broker(results, broker, tmp_path):
-    (running,) = psutil.Process(broker._guard.pid).children()
+    (running,) = psutil.Process(broker.guard.pid).children()
     java, *options = running.cmdline()
     program = tmp_path / "Topics.java"
     program.write_text(TOPICS)

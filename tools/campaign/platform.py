@@ -44,7 +44,7 @@ NAMED: Mapping[str, str] = {
     "master": r"(?s)spark://127\.0\.0\.1:\d+.*(refused|no executor)",
     "workers": r"spark://127\.0\.0\.1:\d+ gives no executor",
     "server": r"(?s)sc://localhost:\d+.*refused",
-    "broker": r"[Bb]roker.*(gone|ended|refused|not|no )",
+    "broker": r"the Kafka broker 127\.0\.0\.1:\d+ takes no connection",
     "driver": r"SIGKILL|killed|signal 9",
     "JVM": r"JVM.*(ended|stopped|killed|gone)|Java gateway process exited",
 }
@@ -59,7 +59,7 @@ UNHARMED = ("one worker",)
 START, STARTING, ANSWERING = "at its start", "while an engine starts", "after the first answer"
 """The phases of a command."""
 _ANSWER = re.compile(r"^\[ *\d+/\d+\] (?!.*not-applicable)", re.MULTILINE)
-_CONFORMS = re.compile(r"● conforms +([\w/.-]+)")
+_CONFORMS = re.compile(r"● conforms +([^\s,]+)")
 KINDS = [
     (victim, command, phase)
     for phase in (START, STARTING, ANSWERING)

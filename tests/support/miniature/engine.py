@@ -16,6 +16,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = 60_000
 DELAY = 25 * MINUTE
 WINDOW = 10 * MINUTE
+NO_BROKER = "the Kafka broker a:1 takes no connection: Connection refused"
 NO_HEAP = "java.lang.OutOfMemoryError: Java heap space"
 IDENTITY = {
     "protocol": 1,
@@ -249,6 +250,9 @@ def main(mode):
             on_progress(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
         elif mode == "loses-its-jvm":
             on_progress(json.dumps({"kind": "failed", "reason": "engine-lost", "message": "Py4JNetworkError: refused"}))
+            os._exit(70)
+        elif mode == "loses-its-broker":
+            on_progress(json.dumps({"kind": "failed", "reason": "no-broker", "message": NO_BROKER}))
             os._exit(70)
         elif mode == "has-no-heap":
             on_progress(json.dumps({"kind": "failed", "reason": "engine-lost", "message": NO_HEAP}))

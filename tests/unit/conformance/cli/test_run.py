@@ -98,13 +98,24 @@ def test_a_plan_says_how_many_machines_answer_in_time_and_starts_nothing(here, m
     plan = json.loads(here.run(*asked, "json", code=0))
     batches = sum(map(estimated_batches, discovery.load([here.folder / "cases"]).cases))
     assert (plan["cells"], plan["minutes"]) == (2 * 2, ceil(2 * (20 / 60 + batches)))
-    assert plan["shards"] == [f"{number}/{ceil(plan['minutes'] / 15)}" for number in range(1, len(plan["shards"]) + 1)]
+    starts = 2 * 20 / 60  # on each machine
+    of = ceil(2 * batches / (15 - starts))
+    assert plan["shards"] == [f"{number}/{of}" for number in range(1, of + 1)]
     assert said[-2:] == [
         f"about {plan['minutes']} min on two quiet cores, without answers that are cached",
         f"within 15 min each on {len(plan['shards'])} machines: --shard {plan['shards'][0]} to --shard {plan['shards'][-1]}",
     ]
     assert here.started == 0
     assert not (here.folder / "results.jsonl").exists()
+
+
+def test_no_shard_of_the_suite_takes_longer_by_its_own_plan_than_the_plan_of_all_says():
+    def plan(*words):
+        return json.loads(CliRunner().invoke(app, ["run", "--spark", "lines", *words, "--plan", "json"]).output)
+
+    shards = plan("--all")["shards"]
+    assert len(shards) > 1
+    assert max(plan("--shard", shard)["minutes"] for shard in (shards[0], shards[-1])) <= 15
 
 
 def test_since_runs_what_was_touched(here):

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import outage
-from harness.driver.outage import Outage, lasting, no_executor, no_master, watch
+from harness.driver.errors import FailureReason
+from harness.driver.outage import Outage, lasting, no_executor, no_master, none_listens, watch
 
 
 @pytest.fixture
@@ -44,14 +45,15 @@ def test_a_watch_calls_once_and_ends_with_an_engine_that_does_not_answer_or_with
     looks = iter([False] * 10 + [True])
     event = SimpleNamespace(wait=lambda _: clock.__setitem__(0, clock[0] + 1) or next(looks))
     lost, ended = [], threading.Event()
-    watch(lambda: Outage("refused", 3), lambda what: (lost.append(what), ended.set()), event)
+    reason = FailureReason.NO_BROKER
+    watch(lambda: Outage("refused", 3), lambda failure: (lost.append(failure), ended.set()), reason, event)
     assert ended.wait(60)
-    watch(lambda: 1 / 0, lost.append, event)
-    watch(lambda: Outage("refused", 60), lost.append, event)
+    watch(lambda: 1 / 0, lost.append, reason, event)
+    watch(lambda: Outage("refused", 60), lost.append, reason, event)
     for left in [thread for thread in threading.enumerate() if thread.name == "outage"]:
         left.join(60)
         assert not left.is_alive()
-    assert lost == ["refused"]
+    assert [(str(failure), failure.reason) for failure in lost] == [("refused", reason)]
 
 
 @pytest.fixture
@@ -116,4 +118,6 @@ def test_a_master_that_takes_no_connection_is_an_outage_whatever_its_page_said(m
     url, why = f"spark://127.0.0.1:{closed}", os.strerror(errno.ECONNREFUSED)
     assert no_master(url) == no_executor(context(closed)) == Outage(f"{url} takes no connection: {why}")
     assert no_master(f"{url},localhost:{master[0]}") is None
+    broker = none_listens(f"127.0.0.1:{closed},127.0.0.1:{closed}", "the Kafka broker {}")
+    assert broker.what == f"the Kafka broker 127.0.0.1:{closed},127.0.0.1:{closed} takes no connection: {why}"
     assert no_master("local[2]") is no_master("") is no_master("yarn") is None

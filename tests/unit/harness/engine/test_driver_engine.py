@@ -186,6 +186,14 @@ def test_an_engine_that_loses_its_jvm_is_ended(start):
     assert engine.ended
 
 
+def test_an_engine_that_loses_its_broker_is_ended_and_the_broker_named(start):
+    engine = start("loses-its-broker")
+    with pytest.raises(EngineDied) as caught:
+        observe(engine)
+    why = "the Kafka broker a:1 takes no connection: Connection refused, at step 1 of late-drops/windows"
+    assert (caught.value.message, engine.ended) == (why, True)
+
+
 @pytest.mark.parametrize("mode", ["has-no-heap", "logs-no-heap"])
 def test_a_jvm_that_lacks_memory_says_so_with_the_setting_that_gives_more(start, mode):
     """Nobody is to look for `os._exit` in the code: it is no engine that died."""

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,7 +132,8 @@ class TestAccess:
 
             def __init__(self, *_):
                 started.append(self)
-                self.closed = False
+                self.closed, self.exit_code = False, None
+                self.guard = SimpleNamespace(poll=lambda: self.exit_code)
 
             def close(self):
                 self.closed = True
@@ -145,8 +147,11 @@ class TestAccess:
         ]
         assert found[0].servers == "127.0.0.1:9999"
         assert found[0].description == "spark-sql-kafka-0-10 3.5.7, own broker 3.9.1"
+        started[0].exit_code = 137
+        mine.access(SPARK, environment, "", told)
+        assert [one.closed for one in started] == [True, False], "one that has ended is replaced, and leaves nothing"
         mine.close()
-        assert [one.closed for one in started] == [True]
+        assert [one.closed for one in started] == [True, True]
 
     def test_a_broker_that_does_not_start_is_not_tried_again(self, monkeypatch, environment):
         tried = []
@@ -169,6 +174,8 @@ class TestAccess:
             found = mine.access(SPARK, environment, "", told)
             assert (found.servers, mine.is_the_users) == (servers, True)
             assert found.description == f"spark-sql-kafka-0-10 3.5.7, broker {servers}"
+        with pytest.raises(HarnessError, match=f"no broker listens at {servers}"):
+            mine.access(SPARK, environment, "", told)
 
 
 class TestOwnBroker:
