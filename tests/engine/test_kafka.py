@@ -1,5 +1,6 @@
 """A real broker: cases answer through topics as they do through files, the user's broker is left as it was, and no broker stays behind."""
 
+import re
 import subprocess
 import sys
 import time
@@ -15,8 +16,8 @@ from harness.runtimes import kafka_broker
 from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 from reports.results.reading import Results
-from tests.engine.typed import ROOT, conformance
-from tests.support.effort import sample
+from tests.engine.typed import ROOT, conformance, start
+from tests.support.effort import full_run_only, sample
 from tests.support.whole_suite import whole_suite
 
 DEMO = ROOT / "cases" / "late-drops" / "rows-from-kafka-answer-as-from-files.yaml"
@@ -100,6 +101,27 @@ def test_the_topics_of_cases_are_removed_from_the_users_broker(results, broker, 
     )
     assert listed.returncode == 0, listed.stderr
     assert [name for name in listed.stdout.split() if name.startswith("conformance-")] == []
+
+
+@full_run_only
+def test_a_broker_of_the_run_that_is_killed_is_named_and_another_one_is_started(newest, tmp_path):
+    cases = [
+        ROOT / "cases" / "late-drops" / f"{name}.yaml"
+        for name in ("window-still-open", "window-ending-at-the-epoch-is-late")
+    ]
+    words = ["run", *cases, DEMO, "--source", "kafka", "--spark", str(newest.version), "--side-by-side", "1"]
+    run = start(tmp_path, *words, COLUMNS="1000")
+    shown = []
+    for line in run.stderr:
+        shown.append(line)
+        if "● conforms" in line and sum("● conforms" in earlier for earlier in shown) == 1:
+            (java,) = [
+                child for child in psutil.Process(run.pid).children(recursive=True) if "kafka.Kafka" in child.cmdline()
+            ]
+            java.kill()
+    assert run.wait() == 0, "".join(shown) + run.stdout.read()
+    assert re.search(r"the Kafka broker 127\.0\.0\.1:\d+ takes no connection: ", "".join(shown))
+    assert sum("starting a Kafka broker" in line for line in shown) == 2
 
 
 def test_a_broker_ends_when_its_host_is_killed(newest):
