@@ -85,6 +85,8 @@ class StateOperator:
     format: int | None
     """The version of its metadata; None if there is none (before 4.0)."""
     stores: tuple[StateStoreFiles, ...]
+    variables: tuple[str, ...] = ()
+    """Of ``transformWithState``; ``$eventTimers_…`` and ``$procTimers_…`` are its timers."""
 
     @property
     def size(self) -> int:
@@ -210,9 +212,9 @@ def _operator(files: Files, number: int, paths: Iterable[PurePosixPath]) -> Stat
             of_store[path.parts[3]].append(path)
         elif path.parts[2].isdecimal():
             of_store[store_of(path)].append(path)
-    name, format = _metadata(files, metadata)
+    name, format, variables = _metadata(files, metadata)
     stores = tuple(_state_store(files, store, files_of_store) for store, files_of_store in sorted(of_store.items()))
-    return StateOperator(number, name or _name_by(stores), format, stores)
+    return StateOperator(number, name or _name_by(stores), format, stores, variables)
 
 
 def _name_by(stores: Iterable[StateStoreFiles]) -> str | None:
@@ -232,20 +234,23 @@ def store_of(path: PurePosixPath) -> str:
     return below[0] if below and below[0] not in _ROCKSDB_FOLDERS and below[0] != "_metadata" else "default"
 
 
-def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None, int | None]:
+def _metadata(files: Files, paths: Iterable[PurePosixPath]) -> tuple[str | None, int | None, tuple[str, ...]]:
+    """Return the name of an operator, the version of its metadata, and its variables."""
     newest = max((path for path in paths if not path.name.endswith(".crc")), key=_age, default=None)
     if newest is None:
-        return None, None
+        return None, None, ()
     version, _, text = files.read(newest).decode("utf-8", "replace").partition("\n")
     format = re.fullmatch(r"v(\d{1,9})", version.strip())
     try:
         content = json.loads(text)
         name = str(content["operatorInfo"]["operatorName"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        properties = json.loads(content.get("operatorPropertiesJson") or "{}")
+        variables = tuple(str(each["stateName"]) for each in properties.get("stateVariables", ()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         format = None
     if format is None:
         raise DamagedCheckpoint(newest, "this is not the metadata of a stateful operator, or it is incomplete")
-    return name, int(format[1])
+    return name, int(format[1]), variables
 
 
 def _age(path: PurePosixPath) -> tuple[int, str]:

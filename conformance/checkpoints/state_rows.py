@@ -23,7 +23,7 @@ from conformance.checkpoints.state import JOIN, VERSION, StateOperator, StateSch
 from conformance.core.errors import WrongUsage
 from conformance.core.unpacking import unpacked
 
-Times: TypeAlias = Literal["none", "not known", "event time", "window", "expiry", "timeout"]
+Times: TypeAlias = Literal["none", "not known", "event time", "window", "expiry", "timeout", "timer"]
 """What the time of a row is: none if no column has the watermark, not known without a schema."""
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct("<q")
@@ -47,7 +47,7 @@ class TimesInState:
     """The rows of a store, or of one side of a join."""
 
     name: str
-    """``default``, ``left`` or ``right``."""
+    """``default``, ``left`` or ``right``; of ``transformWithState`` the name of a variable, or ``timers``."""
     rows: int
     times: Times
     windows: int | None = None
@@ -60,6 +60,8 @@ class TimesInState:
     """How many rows the watermark of the next micro-batch releases; None if their times alone do not say that."""
     overdue: int = 0
     """Rows that stayed although the watermark of the last micro-batch had passed them."""
+    keys: int | None = None
+    """How many keys have such a variable, or timers."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class OperatorRows:
     @property
     def rows(self) -> int | None:
         return None if self.unread else sum(store.rows for store in self.stores)
+
+    @property
+    def keeps_variables(self) -> bool:
+        return any(store.keys is not None for store in self.stores)
 
 
 @dataclass(frozen=True)
@@ -110,11 +116,9 @@ def rows_in_state(files: Files, checkpoint: Checkpoint, spark: SparkReader | Non
 
 
 def _unread(checkpoint: Checkpoint, operator: StateOperator) -> str:
-    """Why neither the files of an operator nor Spark's own reader tell its rows."""
+    """Which file of an operator is missing, if one is."""
     folder = PurePosixPath("state", str(operator.number))
-    lacking = next((str(each) for each in checkpoint.missing if each.path.is_relative_to(folder)), "")
-    of_variables = (operator.name or "").startswith("transformWithState")
-    return lacking or ("it keeps variables and timers, of which each has rows of its own" if of_variables else "")
+    return next((str(each) for each in checkpoint.missing if each.path.is_relative_to(folder)), "")
 
 
 def _foreign(checkpoint: Checkpoint, operator: StateOperator) -> str:
@@ -133,6 +137,9 @@ def _stores(
 ) -> Iterator[TimesInState]:
     planned, committed = checkpoint.planned, checkpoint.committed
     ran_with = planned.watermark_ms if planned and committed and planned.batch == committed.batch else 0
+    if spark is not None and operator.variables:
+        yield from _variables(files, checkpoint, operator, spark)
+        return
     is_join = operator.name == JOIN
     # Spark compares microseconds with a watermark in milliseconds; 0 is none. That of a join alone releases no row.
     bounds = [1000 * mark or _NEVER for mark in ((0, 0) if is_join else (checkpoint.watermark_ms, ran_with))]
@@ -162,6 +169,23 @@ def _stores(
         count = windows if column.times == "window" else None
         decided = None if is_join or column.times == "timeout" else released
         yield TimesInState(name, rows, column.times, count, oldest_ms, newest_ms, rows - timed, decided, overdue)
+
+
+def _variables(
+    files: Files, checkpoint: Checkpoint, operator: StateOperator, spark: SparkReader
+) -> Iterator[TimesInState]:
+    """Yield the rows of each variable of ``transformWithState``, then its timers, which fire when the watermark reaches them."""
+    where = {"operatorId": str(operator.number), "batchId": str(checkpoint.state_version - 1)}
+    time, counts = "expiration_timestamp_ms", ("count(*)", "count(DISTINCT key)")
+    of_timers = (f"min({time})", f"max({time})", f"count_if({time} <= {checkpoint.watermark_ms or 0})")
+    names = sorted(operator.variables, key=lambda name: name.startswith("$"))
+    asks = [{"readRegisteredTimers": "true"} if name.startswith("$") else {"stateVarName": name} for name in names]
+    reads = [StateRead(where | ask, (*counts, *(() if "stateVarName" in ask else of_timers))) for ask in asks]
+    for name, (rows, keys, *times) in zip(names, spark(files, checkpoint, reads), strict=True):
+        oldest, newest, fire = times or (None, None, None)
+        released = fire if name.startswith("$event") else None
+        shown, kind = (name, "none") if not times else ("timers", "timer")
+        yield TimesInState(shown, rows or 0, cast(Times, kind), None, oldest, newest, released=released, keys=keys)
 
 
 def _expressions(bounds: Sequence[int], column: _Column | None) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from conformance.cli.progress import NoAnswers
 from conformance.core.wording import counted
 from conformance.own_job import resumption
 from conformance.own_job.statements import awaiting_statements
+from conformance.runner.state_reader import COPY_IS_HERE
 from reports.results.status import Statement
 from reports.terminal.checkpoint import lines, record
 
@@ -119,6 +120,8 @@ def resume(
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
+    if where_to_run.runtime.runtime == "container":
+        raise typer.BadParameter(f"{COPY_IS_HERE}: omit it", param_hint="--runtime")
     # A program of Python and SQL may need a jar, too.
     of_jar = call is not None and bool(where_to_run.runtime.jars) and not Path(call).is_file()
     # With --main, --call is not an argument of the class: both name the job, which is refused.

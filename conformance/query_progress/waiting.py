@@ -33,7 +33,9 @@ class WaitingState:
         if not self.operators:
             yield "  no operator keeps state"
         for operator, progress in zip(self.operators, self.progress or (None,) * len(self.operators), strict=True):
-            differs = f"; progress counts {progress.rows:,}" if progress and progress.rows != operator.rows else ""
+            # Progress counts a list as a row, and no timers.
+            others = progress is not None and progress.rows != operator.rows and not operator.keeps_variables
+            differs = f"; progress counts {progress.rows:,}" if progress and others else ""
             name = operator.name or (progress.name if progress else None)
             title = " ".join(filter(None, (f"operator {operator.number}", name)))
             said = f"not read: {operator.unread}" if operator.unread else f"{_rows(operator)}{self._released(operator)}"
@@ -51,7 +53,10 @@ class WaitingState:
         """Return which rows a watermark releases, after a semicolon."""
         if not operator.rows:
             return ""
-        store, kinds = operator.stores[0], {store.times for store in operator.stores}
+        store, kinds = operator.stores[-1], {store.times for store in operator.stores}
+        if operator.keeps_variables:
+            fire = "" if store.released is None else f"; the next micro-batch fires {counted(store.released, 'timer')}"
+            return f"; its code removes them{fire}"
         if kinds == {"not known"}:
             return "; no schema of the state is there, which Spark writes from 3.1 on: event times are not known"
         if kinds == {"none"}:
@@ -103,7 +108,7 @@ def _rows(operator: OperatorRows) -> str:
 
 
 def _of_store(store: TimesInState) -> str:
-    rows = counted(store.rows, "row")
+    rows = counted(store.rows, "row") + (f" of {counted(store.keys, 'key')}" if store.keys is not None else "")
     if store.oldest_ms is None or store.newest_ms is None:
         return rows
     span = " – ".join(dict.fromkeys(map(instant, (store.oldest_ms, store.newest_ms))))

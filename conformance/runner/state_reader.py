@@ -17,6 +17,8 @@ from harness.engine.protocol import StateRequest
 from harness.progress import ProgressCallback
 from harness.targets.targets import Target
 
+COPY_IS_HERE = "a container does not see the copy of the checkpoint, which is on this machine"
+
 
 @contextmanager
 def spark_reader(target: Target, use: EngineUse, on_progress: ProgressCallback) -> Iterator[SparkReader]:
@@ -27,7 +29,7 @@ def spark_reader(target: Target, use: EngineUse, on_progress: ProgressCallback) 
     if not has_state_reader(target.version):
         raise WrongUsage(f"Spark {target.version} has no reader of state: name 4.0 or newer with --spark")
     if use.runtime.runtime == "container":
-        raise WrongUsage("--runtime container: the copy of the checkpoint is on this machine, so omit it")
+        raise WrongUsage(f"--runtime container: {COPY_IS_HERE}: omit it")
     with ExitStack() as stack:
         engines: list[Engine] = []
         copies: dict[str, str] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.checkpoints.files import open_files
-from conformance.checkpoints.state_rows import OperatorRows, SparkReader
+from conformance.checkpoints.state_rows import OperatorRows, SparkReader, TimesInState
 from conformance.query_progress.answer import explain_files
 from conformance.query_progress.waiting import waiting_state
 from conformance.runner.resources import EngineUse
@@ -109,6 +109,26 @@ def test_state_in_rocksdb_is_as_that_of_the_same_query_in_files(version: str, tm
         (damaged,) = unchanged(root, reader)
     assert damaged.rows is None
     assert "Spark 4.3.0 does not read it: " in damaged.unread
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "4.0.5"] if FULL else ["4.3.0"])
+def test_variables_and_timers_are_those_that_a_processor_set(version: str, tmp_path: Path) -> None:
+    newest, writer = (Targets.load().select([name])[0] for name in ("4.3.0", version))
+    environment = prepare(writer)
+    command = [environment.python, Path(__file__).with_name("variables_here.py"), tmp_path]
+    done = subprocess.run(command, cwd=tmp_path, env=environment.environ(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    with spark_reader(newest, EngineUse(), lambda _: None) as reader:
+        (operator,) = unchanged(tmp_path / "checkpoint", reader)
+    assert operator.unread == ""
+    assert {(store.name, store.rows, store.keys) for store in operator.stores[:-1]} == {
+        ("number", 3, 3),
+        ("times", 4, 3),
+        ("texts", 4, 3),
+    }
+    noon = 1_704_110_400_000
+    first, last = (noon + minutes * 60_000 for minutes in (10, 31))
+    assert operator.stores[-1] == TimesInState("timers", 4, "timer", None, first, last, released=1, keys=3)
 
 
 def unchanged(checkpoint: Path, reader: SparkReader) -> tuple[OperatorRows, ...]:

@@ -172,14 +172,61 @@ def test_a_missing_file_is_named_without_an_engine(engine, tmp_path, capsys) -> 
     assert asked == []
 
 
-def test_variables_are_not_counted(engine, tmp_path, capsys) -> None:
-    root, asked = written_by("4.3.0", "window_aggregation-rocksdb", tmp_path), engine()
-    (metadata,) = [path for path in root.glob("state/0/_metadata/**/*") if path.is_file() and path.suffix != ".crc"]
-    metadata.write_text(metadata.read_text().replace("stateStoreSave", "transformWithStateExec"))
-    for checksum in metadata.parent.glob("*.crc"):
+def variables_of(root: Path, *names: str, variables: object = None) -> Path:
+    """Make a checkpoint one of ``transformWithState``, as far as its metadata say."""
+    (path,) = [path for path in root.glob("state/0/_metadata/**/*") if path.is_file() and path.suffix != ".crc"]
+    version, _, text = path.read_text().partition("\n")
+    metadata = json.loads(text)
+    metadata["operatorInfo"]["operatorName"] = "transformWithStateExec"
+    kinds = [{"stateName": name, "stateVariableType": "ValueState", "ttlEnabled": False} for name in names]
+    properties = {"timeMode": "EventTime", "stateVariables": kinds if variables is None else variables}
+    metadata["operatorPropertiesJson"] = json.dumps(properties)
+    path.write_text(f"{version}\n{json.dumps(metadata)}")
+    for checksum in path.parent.glob("*.crc"):
         checksum.unlink()
-    assert "operator 0 transformWithStateExec: not read: it keeps variables and timers" in said(capsys, root)
-    assert asked == []
+    return root
+
+
+@pytest.mark.parametrize(
+    ("of_timers", "timers", "says"),
+    [
+        (
+            ["$eventTimers_keyToTimestamp"],
+            [(4, 2, noon(20), noon(31), 1)],
+            ", timers 4 rows of 2 keys, timer 2024-01-01T12:20 – 2024-01-01T12:31; its code removes them; the next "
+            "micro-batch fires 1 timer",
+        ),
+        (
+            ["$procTimers_keyToTimestamp"],
+            [(4, 2, noon(20), noon(31), 1)],
+            ", timers 4 rows of 2 keys, timer 2024-01-01T12:20 – 2024-01-01T12:31; its code removes them",
+        ),
+        ([], [], "; its code removes them"),
+    ],
+)
+def test_variables_and_timers_are_counted(of_timers, timers, says, engine, tmp_path, capsys) -> None:
+    root = written_by("4.3.0", "window_aggregation-rocksdb", tmp_path)
+    asked = engine((3, 3), (7, 2), *timers)
+    answer = said(capsys, variables_of(root, "n", *of_timers, "seen"))
+    rows = 10 + sum(rows for rows, *_ in timers)
+    assert answer.endswith(
+        f"operator 0 transformWithStateExec: {rows} rows: n 3 rows of 3 keys, seen 7 rows of 2 keys{says}"
+    )
+    (request,) = asked
+    assert [read.options.get("stateVarName") for read in request.reads] == ["n", "seen", *([None] * len(timers))]
+    assert all(read.options["readRegisteredTimers"] == "true" for read in request.reads[2:])
+    # A timer fires when the watermark of the next micro-batch reaches it.
+    assert [read.expressions[-1] for read in request.reads[2:]] == [
+        f"count_if(expiration_timestamp_ms <= {noon(21)})" for _ in timers
+    ]
+
+
+@pytest.mark.parametrize("variables", [3, [3], [{}], "n", {"n": 1}])
+def test_metadata_of_variables_that_spark_did_not_write_are_damaged(variables, tmp_path, capsys) -> None:
+    root = variables_of(written_by("4.3.0", "window_aggregation-rocksdb", tmp_path), variables=variables)
+    code, _, errors = answer_of(capsys, "explain", "--checkpoint", str(root))
+    assert (code, "Traceback" in errors) == (2, False)
+    assert "this is not the metadata of a stateful operator" in " ".join(errors.split())
 
 
 STATE = "spark.sql.streaming.stateStore"
@@ -242,7 +289,7 @@ def test_the_column_with_the_time_is_asked_for(key, value, first, engine, tmp_pa
     ("options", "says"),
     [
         (("--spark", "3.5"), "has no reader of state: name 4.0 or newer with --spark"),
-        (("--spark", "4.3", "--runtime", "container"), "the copy of the checkpoint is on this machine"),
+        (("--spark", "4.3", "--runtime", "container"), "a container does not see the copy of the checkpoint"),
         (("--spark", "4.3", "--progress", "x"), "no progress of a streaming query"),
     ],
 )
