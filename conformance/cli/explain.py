@@ -268,18 +268,14 @@ def _interval(text: str | None, files: job_options.SampleFiles) -> int | None:
     """The trigger interval in µs; BadParameter if it is none, or no column says when rows arrived."""
     if text is None:
         return None
+    if not files.arrived:
+        raise typer.BadParameter(f"no column has arrival times: {RECORD_ARRIVAL}", param_hint="--trigger-interval")
     try:
-        every_us = parse_interval(text).delay_us if files.arrived else 0
+        if (every_us := parse_interval(text).delay_us) > 0:
+            return every_us
     except NotAnInterval:
-        every_us = 0
-    if every_us > 0:
-        return every_us
-    why = (
-        f"{text!r} is not a duration, such as '1 minute'"
-        if files.arrived
-        else f"no column has arrival times: {RECORD_ARRIVAL}"
-    )
-    raise typer.BadParameter(why, param_hint="--trigger-interval")
+        pass
+    raise typer.BadParameter(f"{text!r} is not a duration, such as '1 minute'", param_hint="--trigger-interval")
 
 
 def _explain_job(

@@ -32,7 +32,7 @@ TITLES = {
 _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
 _ID = re.compile(r"#\d+")
 _NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
-_EVENT_TIME = re.compile(r"#\d+L?-T\d+ms")
+_EVENT_TIME = re.compile(r"[^(]*#\d+L?-T\d+ms")
 _COLLECTS = re.compile(r"(?<!sort_array\()(?<!array_sort\()\b(collect_list|collect_set|array_agg)\(")
 
 
@@ -181,9 +181,9 @@ def keys_of(node: PlanNode) -> tuple[str, ...]:
     return ()
 
 
-def has_event_time(text: str) -> bool:
-    """Return whether a printed expression has a column with a watermark."""
-    return _EVENT_TIME.search(text) is not None
+def is_event_time(key: str) -> bool:
+    """Return whether a printed key is a column with a watermark, or a window of it: an expression of it has none."""
+    return _EVENT_TIME.fullmatch(key) is not None
 
 
 def without_numbers(text: str) -> str:

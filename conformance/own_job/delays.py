@@ -321,7 +321,7 @@ def _waits(answer: JobExplanation) -> bool:
     first = answer.job.plan.first
     assert first is not None
     outer = first.name == "Join" and "Outer" in first.arguments.partition(",")[0]
-    return outer or (first.name == "Aggregate" and answer.job.case.output_mode == "append")
+    return outer or (first.name in ("Aggregate", "Distinct") and answer.job.case.output_mode == "append")
 
 
 def _results(prediction: Prediction) -> Counter[object]:

@@ -96,6 +96,8 @@ class JobExplanation:
         known = ", ".join(f"{counts[how]} {how}" for how in reversed(_TREATMENTS) if counts[how])
         given, emitted = counted(len(treated.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
         notes = [f"next: {line}" for line in released(treated, self.job.plan)]
+        for acting in self.query.options:
+            notes.append(f"not tried: {acting.shown}; the rows came in the order of the sample")
         if treated.unknown:
             notes.append(f"not known: {'' if treated.prediction else 'what became of each row: '}{treated.unknown}")
         return QueryPage(

@@ -16,9 +16,9 @@ from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.language.printing import inline
-from conformance.own_job.analyzed_plan import TITLES, JobPlan, has_event_time, keys_of, without_numbers
+from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
-from conformance.own_job.treatment import TreatedRow, TreatedRows, rows_given
+from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, rows_given
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import Cause, duration, newest_first, silent_source, units
 from conformance.query_progress.tracks import Queries, Run
@@ -128,8 +128,8 @@ def _chained(error: ErrorSeen) -> Cause | None:
 def _zone(job: Explained) -> Cause | None:
     """Text without a zone whose rows are late by no more than the zone of the session is from UTC, or than its clock was set back."""
     made = " ".join(mark.expression for mark in job.plan.watermarks if "(" in mark.expression)
-    named = re.search(r"Some\(([A-Z]\w+/[\w/]+)\)", made)
-    zone, words = named[1] if named else job.zone, re.findall(r"\w+", made)
+    # The last is that of to_utc_timestamp, which the text is of, whatever the zone of the session.
+    zone, words = [job.zone, *re.findall(r"\b[A-Z]\w+/[\w/]+", made)][-1], re.findall(r"\w+", made)
     local = {
         row: name
         for row, values in job.given
@@ -137,16 +137,18 @@ def _zone(job: Explained) -> Cause | None:
         if name in words and isinstance(text, str) and _LOCAL.search(text)
     }
     late = job.treated.of("late")
-    if not late or not {*late} <= local.keys() or zone not in available_timezones():
+    if not late or not local or zone not in available_timezones():
         return None
     worst = max(late, key=lambda row: row.late_by_ms or 0)
     by, before, at, after = (worst.late_by_ms or 0, *(_offset(zone, worst, hours) for hours in (-2, 0, 2)))
     evidence = f"{counted(len(late), 'row')} late, such as {_shown(worst)}, by {duration(by)}"
-    if before != after and by <= abs(before - after):
+    if before != after and by <= abs(before - after) and {*late} <= local.keys():
         way, set_by = "back" if after < before else "forward", duration(abs(before - after))
         return Cause.of("daylight-saving", evidence, column=local[worst], zone=zone, way=way, offset=set_by)
-    if by <= abs(at) and len(local) < len(job.treated.rows):
-        return Cause.of("session-zone", evidence, column=local[worst], zone=zone, offset=duration(abs(at)))
+    # East of UTC these rows are too early; west of it they are too late, and move the watermark past the others.
+    if by <= abs(at) and len(local) < len(job.treated.rows) and all((row in local) == (at > 0) for row in late):
+        column = next(iter(local.values()))
+        return Cause.of("session-zone", evidence, column=column, zone=zone, offset=duration(abs(at)))
     return None
 
 
@@ -249,7 +251,7 @@ def _delay_that_keeps(treated: TreatedRows, size: int | None) -> str | None:
         return None
     delay = shortest_above(size + by)
     text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
-    return text if treated.late_with(text) == 0 else None
+    return text if dropped_in(treated.with_delay(text)) == 0 else None
 
 
 def _again(job: Explained) -> Cause | None:
@@ -262,8 +264,16 @@ def _again(job: Explained) -> Cause | None:
         return Cause.of(
             "sink-without-update-mode", "Spark refuses such a query", sink=job.sink, does="takes no updates"
         )
-    if not (forgets or (updates and job.sink in _APPENDING)) or not keys or not {*keys} <= {*names}:
+    if not (forgets or (updates and job.sink in _APPENDING)):
         return None
+    if not keys or not {*keys} <= {*names}:
+        # A projection above it makes one value of a result, as for a topic: of which group, only the model knows.
+        steps = job.treated.prediction.steps if updates and job.treated.prediction else ()
+        results = [row[:-1] for step in steps for batch in step.batches for row in batch.emitted]
+        if len({*results}) == len(results):
+            return None
+        changed = f"{len(results) - len({*results})} of {len(results)} out are of a group that was out before"
+        return Cause.of("sink-without-update-mode", changed, sink=job.sink, does="keeps each of them")
     times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
     before: dict[str, dict[str, Json]] = {}
     again: list[str] = []
@@ -299,19 +309,23 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
             continue
         below = plan.marks(node)
         evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
-        keys = keys_of(node)
+        # A Distinct has the columns of what is below it.
+        below_it = (other for other in node.downwards() if other.name in ("Project", "EventTimeWatermark"))
+        kept = next(below_it, node) if node.name == "Distinct" else node
+        keys = keys_of(kept)
         if node.name == "Join":
             cleanup = _BY_WATERMARK.search(plan.text)
             sides = cleanup.groups() if cleanup else ("= null",) * 2 if refused else ()
-            kept = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text)
-            if kept:
+            held = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text)
+            if held:
                 cause = "join-without-bound" if below else "no-watermark"
-                yield Cause.of(cause, f"the state of the {kept} side is never removed; {evidence}")
+                yield Cause.of(cause, f"the state of the {held} side is never removed; {evidence}")
             continue
         if (
             node.name not in TITLES
             or complete
-            or any(map(has_event_time, keys))
+            or any(map(is_event_time, keys))
+            or kept.name == "EventTimeWatermark"
             or node.name.endswith("WithinWatermark")
         ):
             continue
@@ -337,6 +351,8 @@ def _waits(job: Explained) -> Cause | None:
     waiting, watermark = job.treated.of("in state"), batches[-1].next_watermark or 0
     times = f"{counted(held, 'row')} in state, {out} out; watermark {show_ms(watermark)}"
     first = job.plan.first
+    if job.trigger == "default" and batches[-1].watermark != watermark and job.treated.held_without_no_data:
+        return Cause.of("no-data-batches-off", times)
     if first.name == "Join":
         outer = re.match(r"\W*(Left|Right|Full)Outer", first.arguments)
         alone = job.treated.of("without partner")
@@ -344,11 +360,9 @@ def _waits(job: Explained) -> Cause | None:
             return None
         matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
         return Cause.of("outer-join-waits", f"{matched}, such as {_shown(waiting[0])}", times)
-    if first.name != "Aggregate":
+    if first.name not in ("Aggregate", "Distinct"):
         return None
     passed = [row for row in waiting if row.window and row.window.end <= watermark * 1000]
-    if job.trigger == "default" and passed and batches[-1].watermark != watermark:
-        return Cause.of("no-data-batches-off", times)
     if job.trigger == "once" and passed:
         last = passed[0].window
         return Cause.of(

@@ -31,7 +31,7 @@ from conformance.own_job.analyzed_plan import (
     JobPlan,
     OperatorInput,
     PlanWatermark,
-    has_event_time,
+    is_event_time,
     keys_of,
     without_numbers,
 )
@@ -51,6 +51,8 @@ Treatment: TypeAlias = Literal[
 ]
 _ROW = "row_of_sample"
 """The column that numbers the rows in what the model runs."""
+_GROUP = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
+"""The numbers of the rows of a group; the order of rows in a session is not fixed."""
 _OF_STREAMS = "spark.sql.streaming."
 _JOINS = {
     "Inner": "inner",
@@ -118,10 +120,6 @@ class RowsThere:
     def value(self, row: Sequence[Json], at: int) -> object:
         return _canonical(row[at], self.columns.types[at])
 
-    def with_column(self, column: Column, values: Iterable[Json]) -> RowsThere:
-        rows = tuple((*row, value) for row, value in zip(self.rows, values, strict=True))
-        return RowsThere(OutputSchema.of((*self.columns.columns, column)), rows)
-
     def time_of(self, mark: PlanWatermark | None) -> int | None:
         """Return the place of the event time of a watermark."""
         place = self.place(mark.column) if mark is not None else None
@@ -145,10 +143,6 @@ class TreatedRows:
     def of(self, *treatments: Treatment) -> tuple[TreatedRow, ...]:
         return tuple(row for row in self.rows if row.treatment in treatments)
 
-    def late_with(self, delay: str) -> int:
-        """Count the rows that the model drops with another delay of each watermark."""
-        return dropped_in(self.with_delay(delay))
-
     def with_delay(self, delay: str) -> Prediction:
         """Predict the same with another delay of each watermark; see `predict` for errors."""
         assert self.case is not None
@@ -166,6 +160,15 @@ class TreatedRows:
         )
         steps = zip(self.case.steps, without, strict=True)
         return self._late_in(*(step.model_copy(update={"action": Add(streams=rows)}) for step, rows in steps))
+
+    @property
+    def held_without_no_data(self) -> bool:
+        """Whether the model emits more rows if micro-batches without data run."""
+        if self.case is None or self.prediction is None:
+            return False
+        conf = {**self.case.conf, f"{_OF_STREAMS}noDataMicroBatches.enabled": "true"}
+        with_them = predict(self.case.model_copy(update={"conf": conf}), self.prediction.version)
+        return sum(_emitted(with_them.observation)) > sum(_emitted(self.prediction.observation))
 
     def late_together(self) -> int:
         """Count the rows that the model drops if all come in one micro-batch."""
@@ -223,13 +226,18 @@ def treat_rows(
         check_predicted(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return TreatedRows(rows, unknown=str(why).splitlines()[0])
-    emitted = [[len(batch.rows) for batch in answer.batches] for answer in (seen, prediction.observation)]
     above = (
-        ""
-        if emitted[0] == emitted[1]
+        f"what becomes of the rows of {', '.join(sorted(made.elsewhere))}, which do not reach the first operator, {first.name}"
+        if made.elsewhere
+        else ""
+        if _emitted(seen) == _emitted(prediction.observation)
         else f"which rows that leave the first operator, {first.name}, those above it let through"
     )
     return TreatedRows(tuple(made.judged(rows, prediction)), prediction, made.case, above)
+
+
+def _emitted(seen: Observation) -> list[int]:
+    return [len(batch.rows) for batch in seen.batches]
 
 
 def batches_of(seen: Observation) -> list[tuple[int, BatchSeen]]:
@@ -283,10 +291,12 @@ class _Rows:
     """Input of a watermark → the number of the row of the sample that each row there comes from."""
     of_stream: dict[str, list[int]] = field(default_factory=dict)
     """Stream → the numbers of its rows."""
+    treated: list[TreatedRow] = field(default_factory=list)
+    """All rows by their numbers, as far as the watermarks tell what became of them."""
 
     def base(self) -> Iterator[TreatedRow]:
         """Yield the rows of the samples, with the event times that the watermarks get."""
-        made: list[TreatedRow] = []
+        made = self.treated
         for stream, schema in self.case.streams.items():
             self.of_stream[stream] = []
             for step in self.case.steps:
@@ -352,54 +362,35 @@ class _Rows:
             return [(rows, of_sample[1], None)]
         if any(mark.input not in self.there or mark.input not in self.numbers for mark in marks):
             raise NotKnown("which rows of the sample reach the watermark")
-        return [self._above(marks[0], rows)] if len(marks) == 1 else self._of_branches(side, marks, rows)
-
-    def _above(self, mark: PlanWatermark, rows: RowsThere) -> _Side:
-        below, numbers, windows = self.there[mark.input], self.numbers[mark.input], rows.windows
-        here = [
-            (place, at)
-            for at, name in enumerate(rows.columns.names)
-            if at not in windows and (place := below.place(name)) is not None
-        ]
-        spans = rows.values(windows) if windows else None
-        found = aligned(below.values(place for place, _ in here), rows.values(at for _, at in here), spans)
-        if found is None:
+        lower = [(mark, number) for mark in marks for number in self.numbers[mark.input]]
+        mark, below, windows = marks[0], self.there[marks[0].input], rows.windows
+        if len(marks) == 1:
+            names = [(below.place(name), at) for at, name in enumerate(rows.columns.names) if at not in windows]
+            here = [(place, at) for place, at in names if place is not None]
+            values: Sequence[object] = below.values(place for place, _ in here)
+            upper: Sequence[object] = rows.values(at for _, at in here)
+        else:
+            # The branches of a union, one after the other, have nothing in common but event times.
+            branches = next((node.children for node in side.downwards() if node.name == "Union"), ())
+            at_time = rows.place(mark.column)
+            if at_time is None or [self.plan.marks(branch) for branch in branches] != [(each,) for each in marks]:
+                raise NotKnown("several watermarks stand below one input of the operator")
+            values, upper = [(self.treated[at].time_us,) for _, at in lower], rows.values([at_time])
+        found = aligned(values, upper, rows.values(windows) if windows else None)
+        if found is None or (len(marks) > 1 and len({*values}) < len(values) > len({*found})):
             raise NotKnown("which rows pass what stands between the watermark and the operator")
         if rows.place(mark.column) is None and (at_time := below.place(mark.column)) is not None:
-            column = Column(name=_TIME, type=below.columns.columns[at_time].type)
-            rows = rows.with_column(column, (below.rows[at][at_time] for at in found))
-        return rows, [numbers[at] for at in found], mark
-
-    def _of_branches(self, side: PlanNode, marks: Sequence[PlanWatermark], rows: RowsThere) -> list[_Side]:
-        """Divide the rows that a union gives, branch after branch, by their event times."""
-        branches = next((node.children for node in side.downwards() if node.name == "Union"), ())
-        if [self.plan.marks(branch) for branch in branches] != [(mark,) for mark in marks]:
-            raise NotKnown("several watermarks stand below one input of the operator")
-        lower = [
-            (time, at, number)
-            for at, mark in enumerate(marks)
-            for (time,), number in zip(
-                self.there[mark.input].values([self.there[mark.input].place(mark.column) or 0]),
-                self.numbers[mark.input],
-                strict=True,
+            schema = OutputSchema.of(
+                (*rows.columns.columns, Column(name=_TIME, type=below.columns.columns[at_time].type))
             )
-        ]
-        at_time, times = rows.place(marks[0].column), [time for time, *_ in lower]
-        upper = rows.values([at_time]) if at_time is not None else []
-        found = aligned([(time,) for time in times], upper, rows.values(rows.windows) if rows.windows else None)
-        if found is None or (len({*times}) < len(times) > len({*found})):
-            raise NotKnown("which rows pass what stands between the watermarks and the operator")
-        return [
-            (
-                RowsThere(
-                    rows.columns,
-                    tuple(row for row, place in zip(rows.rows, found, strict=True) if lower[place][1] == at),
-                ),
-                [lower[place][2] for place in found if lower[place][1] == at],
-                replace(mark, column=marks[0].column),
-            )
-            for at, mark in enumerate(marks)
-        ]
+            with_time = ((*row, below.rows[at][at_time]) for row, at in zip(rows.rows, found, strict=True))
+            rows = RowsThere(schema, tuple(with_time))
+        sides: list[_Side] = []
+        for each in marks:
+            of_mark = [(row, lower[at][1]) for row, at in zip(rows.rows, found, strict=True) if lower[at][0] is each]
+            there = RowsThere(rows.columns, tuple(row for row, _ in of_mark))
+            sides.append((there, [number for _, number in of_mark], replace(each, column=mark.column)))
+        return sides
 
 
 def number_of(row: WrittenRow) -> int:
@@ -458,6 +449,8 @@ class _Made:
     case: Case
     windows: Mapping[int, Span]
     kind: str
+    elsewhere: frozenset[str] = frozenset()
+    """The streams whose rows reach an operator above it only."""
 
     @classmethod
     def of(
@@ -501,14 +494,20 @@ class _Made:
         }
         if case.trigger != "default":
             written["trigger"] = case.trigger
-        return cls(case_from(written, "first-operator"), windows, node.name)
+        here = {base[number].stream for _, numbers, _ in sides for number in numbers}
+        elsewhere = case.streams.keys() - here if len(plan.stateful) > 1 else set[str]()
+        return cls(case_from(written, "first-operator"), windows, node.name, frozenset(elsewhere))
 
     def judged(self, rows: Sequence[TreatedRow], prediction: Prediction) -> Iterator[TreatedRow]:
         known = dict(self._known(prediction))
         for number, row in enumerate(rows):
             made = known.get(number)
             timeless = row.treatment == "no event time"
-            if row.treatment == "filtered" or (row.time_us is None and timeless and made is None):
+            if (
+                row.treatment == "filtered"
+                or row.stream in self.elsewhere
+                or (row.time_us is None and timeless and made is None)
+            ):
                 yield row
                 continue
             treatment, batch, late = made or ("filtered", None, None)
@@ -541,7 +540,7 @@ class _Made:
                     for number in _numbers(parts):
                         if known[number][0] in ("in state", "without partner"):
                             known[number] = treatment, batch.id, None
-                if self.kind.startswith(("Deduplicate", "Distinct")) and batch.kind == "data":
+                if self.kind.startswith("Deduplicate") and batch.kind == "data":
                     for number in chain.from_iterable(here.values()):
                         if known[number][0] == "in state":
                             known[number] = "duplicate", batch.id, None
@@ -599,14 +598,13 @@ def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) ->
     pipeline = [*pipelines[0], *({"union": other} for other in pipelines[1:])]
     match node.name:
         case "Aggregate":
-            # The order of rows in a session is not fixed.
-            listed = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
-            return [*pipeline, {"groupBy": [*_keys(node, sides[0])], "agg": [listed]}]
-        case "Deduplicate" | "DeduplicateWithinWatermark" | "Distinct":
-            rows = sides[0][0]
-            columns = [_column(rows, key) for key in keys_of(node)] or [
-                f"c{at}" for at, name in enumerate(rows.columns.names) if name != _TIME
-            ]
+            return [*pipeline, {"groupBy": [*_keys(node, sides[0])], "agg": [_GROUP]}]
+        case "Distinct":
+            # Of SQL, which Spark runs as an aggregation by all columns; that of a DataFrame is a Deduplicate.
+            columns = [f"c{at}" for at, name in enumerate(sides[0][0].columns.names) if name != _TIME]
+            return [*pipeline, {"groupBy": columns, "agg": [_GROUP]}]
+        case "Deduplicate" | "DeduplicateWithinWatermark":
+            columns = [_column(sides[0][0], key) for key in keys_of(node)]
             name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
             return [*pipeline, {name: columns}]
         case "Join":
@@ -632,7 +630,7 @@ def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
     for key in keys_of(node):
         name = without_numbers(key)
         if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
-            yield _window(side, by_mark=has_event_time(key), session="session" in name)
+            yield _window(side, by_mark=is_event_time(key), session="session" in name)
         else:
             yield _column(rows, key)
 

@@ -119,6 +119,9 @@ not_parsed = behind(lambda: F.expr("CASE WHEN n % 6 <> 1 THEN CAST(text AS TIMES
 from_text = behind(lambda: F.col("text").cast("timestamp"))
 
 
+from_text_in_berlin = behind(lambda: F.to_utc_timestamp(F.col("text").cast("timestamp"), "Europe/Berlin"))
+
+
 def other_time(spark, a):
     return tumbling(a.withColumn("e", F.col("text").cast("timestamp")).withWatermark("t", "10 minutes"), "e")
 
@@ -159,6 +162,10 @@ def offset(spark, a):
     return a.withWatermark("t", "10 minutes").groupBy(F.window("t", "10 minutes", "10 minutes", "3 minutes")).count()
 
 
+def values(spark, a):
+    return offset(spark, a).select(F.to_json(F.struct("*")).alias("value"))
+
+
 def by_time(spark, a):
     return a.withWatermark("t", "10 minutes").groupBy("t").agg(F.max("n").alias("most"), F.sum("n").alias("sum"))
 
@@ -178,6 +185,23 @@ def with_a_table(spark, a):
 
 def distinct(spark, a):
     return a.withWatermark("t", "60 minutes").select("t", "who").distinct()
+
+
+def _sql(a, columns):
+    a.withWatermark("t", "10 minutes").createOrReplaceTempView("a")
+    return f"SELECT DISTINCT {columns} FROM a"
+
+
+def distinct_in_sql(spark, a):
+    return spark.sql(_sql(a, "t, who"))
+
+
+def distinct_names_in_sql(spark, a):
+    return spark.sql(_sql(a, "who"))
+
+
+def by_day(spark, a):
+    return a.withWatermark("t", "10 minutes").groupBy(F.to_date("t").alias("day")).count()
 
 
 def unique_windows(spark, a):
@@ -278,6 +302,14 @@ _SAMPLES: Mapping[str, tuple[Sample, ...]] = {
     "session-zone": (
         _texts(
             *(f"2026-03-17T{12 + at // 60:02}:{at % 60:02}:00{'Z' if at % 15 else ''}" for at in range(0, 120, 5)),
+        ),
+    ),
+    "session-zone-west": (
+        _texts(
+            *(
+                f"2026-03-17T{12 + at // 60:02}:{at % 60:02}:00{'' if at in (30, 60) else 'Z'}"
+                for at in range(0, 120, 5)
+            ),
         ),
     ),
     "clock-set-back": (
@@ -480,12 +512,29 @@ JOBS: Mapping[str, FaultyJob] = {
         sample="session-zone",
         treated={"out": 15, "late": 6, "in state": 3},
     ),
+    "session-zone-west": FaultyJob(
+        "from_text",
+        (),
+        ("session-zone",),
+        progress=("short-delay",),
+        conf={"spark.sql.session.timeZone": "America/New_York"},
+        sample="session-zone-west",
+        treated={"out": 8, "late": 15, "in state": 1},
+    ),
     "clock-set-back": FaultyJob(
         "from_text",
         (),
         ("daylight-saving",),
         progress=("short-delay",),
         conf={"spark.sql.session.timeZone": "Europe/Berlin"},
+        sample="clock-set-back",
+        treated={"out": 20, "late": 3, "in state": 1},
+    ),
+    "clock-of-the-zone-named-set-back": FaultyJob(
+        "from_text_in_berlin",
+        (),
+        ("daylight-saving",),
+        progress=("short-delay",),
         sample="clock-set-back",
         treated={"out": 20, "late": 3, "in state": 1},
     ),
@@ -523,11 +572,26 @@ JOBS: Mapping[str, FaultyJob] = {
     "sound-complete": FaultyJob("sound", _ORDERED, mode="complete", treated={"out": 24}),
     "sound-sessions": FaultyJob("sessions", _ORDERED, first="3.2.4", treated={"out": 21, "in state": 3}),
     "sound-offset": FaultyJob("offset", _ORDERED, treated={"out": 21, "in state": 3}),
+    "sound-values": FaultyJob("values", _ORDERED, mode="update", treated={"out": 24}),
     "sound-by-time": FaultyJob("by_time", _ORDERED, treated={"out": 22, "in state": 2}),
     "sound-approximate": FaultyJob("approximate", _ORDERED, treated={"out": 20, "in state": 4}),
     "sound-stateless": FaultyJob("stateless", _ORDERED, treated={"out": 24}),
     "sound-with-a-table": FaultyJob("with_a_table", _ORDERED, treated={"out": 20, "in state": 4}),
     "sound-distinct": FaultyJob("distinct", _ORDERED, treated={"out": 24}),
+    "sound-distinct-in-sql": FaultyJob("distinct_in_sql", _ORDERED, treated={"out": 22, "in state": 2}),
+    "distinct-names-in-sql": FaultyJob(
+        "distinct_names_in_sql", _ORDERED, ("deduplication-without-event-time",), progress=()
+    ),
+    "by-day": FaultyJob("by_day", _ORDERED, ("watermark-on-other-column",), mode="update", progress=()),
+    "by-day-refused": FaultyJob("by_day", _ORDERED, ("watermark-on-other-column",), progress=()),
+    "outer-no-data-off": FaultyJob(
+        "outer",
+        _ORDERED,
+        ("no-data-batches-off",),
+        progress=(),
+        conf={"spark.sql.streaming.noDataMicroBatches.enabled": "false"},
+        treated={"joined": 19, "in state": 10, "without partner": 1},
+    ),
     "sound-from-text": FaultyJob("from_text", _ORDERED, treated={"out": 20, "in state": 4}),
 }
 """Each job with the causes that `explain` names and with those that its progress alone shows."""

@@ -18,7 +18,7 @@ from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 from conformance.own_job.job_causes import _mistake, _other_time, causes_of
-from conformance.own_job.job_run import CellAnswer
+from conformance.own_job.job_run import ActingOptions, CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
 from conformance.own_job.treatment import RowsThere, TreatedRow, _Rows, aligned, treat_rows
@@ -53,6 +53,16 @@ def explained(path, monkeypatch, *more):
     (target,) = Targets.load().select([version])
     where = EngineUse(runtime=RuntimeOptions(conf=job.conf), concurrency=Concurrency())
     return job, explain_query(job.query, (*job.samples, *more), target, where, Silent(), batches=6)
+
+
+def rows_shown(answer, path):
+    """The rows at places of the plan, as the engine showed them."""
+    case, plan, recorded = answer.job.case, answer.job.plan, json.loads(path.read_text())
+    places = [mark.input for mark in plan.watermarks] + [*plan.inputs(plan.first)]
+    return {
+        place: RowsThere.of(Observation.model_validate(recorded[f"{case.id}-{number}"]))
+        for number, place in enumerate(places, 1)
+    }
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
@@ -117,6 +127,9 @@ def test_rows_of_two_streams_are_told_apart_by_the_whole_names_of_their_columns_
         ("sound-update", "parquet", ["sink-without-update-mode"]),
         ("sound-update", "foreachBatch", []),
         ("sound-offset", "parquet", []),
+        # The key of a record is not the window.
+        ("sound-values", "kafka", ["sink-without-update-mode"]),
+        ("sound-values", "foreachBatch", []),
     ],
 )
 def test_a_sink_that_takes_no_updates_is_the_cause_in_update_mode(name, sink, causes, monkeypatch):
@@ -128,6 +141,14 @@ def test_a_sink_that_takes_no_updates_is_the_cause_in_update_mode(name, sink, ca
 def test_the_clock_of_the_session_is_the_cause_only_in_its_zone(zone, cause, monkeypatch):
     _, answer = explained(DATA / "clock-set-back-4.3.0.json", monkeypatch)
     assert [each.id for each in causes_of(replace(answer.job, zone=zone))] == [cause]
+
+
+def test_options_of_sources_that_do_not_act_are_named(monkeypatch):
+    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
+    acting = ActingOptions("files", {"a": {}}, "latestFirst=true of a")
+    with_options = replace(answer, query=replace(answer.query, options=(acting,)))
+    said = "  not tried: latestFirst=true of a; the rows came in the order of the sample"
+    assert [said in each.lines(2) for each in (answer, with_options)] == [False, True]
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
@@ -175,22 +196,35 @@ def test_rows_of_a_column_that_the_engine_does_not_show_are_not_without_event_ti
     [
         (lambda rows: rows, ""),
         # 12:00 is the time of a row of each branch: if one of them is filtered, which is not known.
-        (lambda rows: rows[:-1], "which rows pass what stands between the watermarks and the operator"),
+        (lambda rows: rows[:-1], "which rows pass what stands between the watermark and the operator"),
     ],
 )
 def test_rows_of_a_union_are_those_of_its_branches_as_far_as_their_times_tell(changes, unknown, monkeypatch):
     path = DATA / "sound-union-4.3.0.json"
     _, answer = explained(path, monkeypatch)
-    case, plan, recorded = answer.job.case, answer.job.plan, json.loads(path.read_text())
-    places = [mark.input for mark in plan.watermarks] + [*plan.inputs(plan.first)]
-    there = {
-        place: RowsThere.of(Observation.model_validate(recorded[f"{case.id}-{number}"]))
-        for number, place in enumerate(places, 1)
-    }
-    there[places[-1]] = replace(there[places[-1]], rows=changes(there[places[-1]].rows))
+    case, plan = answer.job.case, answer.job.plan
+    there = rows_shown(answer, path)
+    (input,) = plan.inputs(plan.first)
+    there[input] = replace(there[input], rows=changes(there[input].rows))
     treated = treat_rows(case, answer.target.version, answer.job.seen, plan, there, {})
     assert treated.unknown == unknown
     assert {row.stream for row in treated.of("out")} == (set() if unknown else {"a", "b"})
+
+
+@pytest.mark.parametrize(
+    ("name", "treatment"), [("sound-unique-then-window", "not known"), ("sound-deduplication", "filtered")]
+)
+def test_rows_that_reach_only_an_operator_above_the_first_are_not_filtered(name, treatment, monkeypatch):
+    path = DATA / f"{name}-4.3.0.json"
+    _, answer = explained(path, monkeypatch)
+    case, plan, there = answer.job.case, answer.job.plan, rows_shown(answer, path)
+    first = case.steps[0]
+    sent = {**first.action.streams, "b": Partitioned(partitions=((["ada"],),))}
+    steps = (first.model_copy(update={"action": Add(streams=sent)}), *case.steps[1:])
+    more = {"streams": {**case.streams, "b": parse_schema("who2 STRING")}, "steps": steps}
+    treated = treat_rows(case.model_copy(update=more), answer.target.version, answer.job.seen, plan, there, {})
+    assert [row.treatment for row in treated.rows if row.stream == "b"] == [treatment]
+    assert ("the rows of b, which do not reach" in treated.unknown) == (treatment == "not known")
 
 
 def test_without_a_row_no_engine_runs(monkeypatch):
