@@ -27,6 +27,8 @@ from conformance.query_progress.wire import Progress
 _FEW = 3
 """How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
 _HALF_HOUR_MS = 1_800_000
+_YEAR_10000 = 253_402_300_800
+"""In seconds; the text that `from_unixtime` gives from there on is no timestamp of 3.0 to 3.5."""
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""
@@ -167,6 +169,10 @@ def _nulls(job: Explained) -> Cause | None:
     if made is None:
         return Cause.of("null-event-time", *evidence, f"{marks[0].column} is null in the source")
     evidence.append(f"{shortened(made, 80)} gives null")
+    words = re.findall(r"\w+", made)
+    numbers = (value for row, values in job.given if row in nulls for name, value in values.items() if name in words)
+    if "from_unixtime" in words and any(isinstance(number, int) and number >= _YEAR_10000 for number in numbers):
+        return Cause.of("milliseconds-as-seconds", *evidence)
     if mistake := _mistake(made):
         return Cause.of("event-time-not-parsed", *evidence, why=mistake[0], fix=mistake[1])
     return Cause.of("null-event-time", *evidence)
@@ -261,34 +267,28 @@ def _again(job: Explained) -> Cause | None:
     forgets = node is not None and node.name == "DeduplicateWithinWatermark"
     updates = job.case.output_mode == "update"
     if updates and job.sink in _REFUSING:
-        return Cause.of(
-            "sink-without-update-mode", "Spark refuses such a query", sink=job.sink, does="takes no updates"
-        )
+        refused = "Spark refuses such a query"
+        return Cause.of("sink-without-update-mode", refused, sink=job.sink, does="takes no updates")
     if not (forgets or (updates and job.sink in _APPENDING)):
         return None
-    if not keys or not {*keys} <= {*names}:
-        # A projection above it makes one value of a result, as for a topic: of which group, only the model knows.
-        steps = job.treated.prediction.steps if updates and job.treated.prediction else ()
-        results = [row[:-1] for step in steps for batch in step.batches for row in batch.emitted]
-        if len({*results}) == len(results):
-            return None
-        changed = f"{len(results) - len({*results})} of {len(results)} out are of a group that was out before"
-        return Cause.of("sink-without-update-mode", changed, sink=job.sink, does="keeps each of them")
-    times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
-    before: dict[str, dict[str, Json]] = {}
+    rows = [dict(zip(names, row, strict=True)) for batch in job.seen.batches for row in batch.rows]
     again: list[str] = []
-    for batch in job.seen.batches:
-        for row in batch.rows:
-            values = dict(zip(names, row, strict=True))
+    if keys and {*keys} <= {*names}:
+        times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
+        before: dict[str, dict[str, Json]] = {}
+        for values in rows:
             key = ", ".join(f"{key} {inline(values[key])}" for key in keys)
             if key in before:
                 at = f": {before[key][times[0]]}, then {values[times[0]]}" if times else ""
-                again.append(f"{key}{at}")
+                again.append(f", such as {key}{at}")
             before[key] = values
+    elif updates and (prediction := job.treated.prediction) is not None and not job.treated.unknown:
+        # A projection made one value of each result, as for a topic: only the model knows of which group it is.
+        results = [row[:-1] for step in prediction.steps for batch in step.batches for row in batch.emitted]
+        again = [""] * (len(results) - len({*results}))
     if not again:
         return None
-    out = counted(sum(len(batch.rows) for batch in job.seen.batches), "row")
-    evidence = f"{len(again)} of {out} out have the keys of an earlier one, such as {again[0]}"
+    evidence = f"{len(again)} of {counted(len(rows), 'row')} out have the keys of an earlier one{again[0]}"
     if forgets:
         return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
     return Cause.of("sink-without-update-mode", evidence, sink=job.sink, does="keeps each of them")

@@ -327,10 +327,10 @@ class _Rows:
         """
         leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
         sent = [name for name, numbers in self.of_stream.items() if numbers]
-        columns = {name: [re.escape(field.name) for field in self.case.streams[name].fields] for name in sent}
-        fitting = [name for name in sent if all(re.search(rf"(?<![^\s\[,]){of}#", leaves) for of in columns[name])]
-        alone = len(sent) == 1 or len(fitting) == 1
-        found = {name: self._numbers(name, rows, compared=not alone) for name in (sent if len(sent) == 1 else fitting)}
+        columns = {name: [re.escape(field.name) for field in self.case.streams[name].fields] for name in self.of_stream}
+        fitting = [n for n, of in columns.items() if all(re.search(rf"(?<![^\s\[,]){each}#", leaves) for each in of)]
+        streams = fitting or (sent if len(sent) == 1 else [])
+        found = {name: self._numbers(name, rows, compared=len(streams) > 1) for name in streams}
         known = [(name, numbers) for name, numbers in found.items() if numbers is not None]
         return known[0] if len(known) == 1 else None
 

@@ -486,7 +486,7 @@ JOBS: Mapping[str, FaultyJob] = {
         treated={"joined": 10, "without partner": 2, "in state": 17},
     ),
     "source-without-data": FaultyJob(
-        "outer", (), ("source-without-data",), sample="source-without-data", treated={"filtered": 24}
+        "outer", (), ("source-without-data",), sample="source-without-data", treated={"in state": 24}
     ),
     "seconds-as-milliseconds": FaultyJob(
         "reversed_milliseconds", _ORDERED, ("seconds-as-milliseconds",), treated={"in state": 24}

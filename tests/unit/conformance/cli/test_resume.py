@@ -133,6 +133,12 @@ def test_what_is_wrong_is_one_line(asked, options: Sequence[str], says: str) -> 
     assert says in answer.stderr
 
 
+def test_a_container_does_not_see_the_copy(asked) -> None:
+    result = asked("--call", "job.py", "--runtime", "container")
+    assert result.exit_code == 2
+    assert "a container does not see the copy of the checkpoint, which is on this machine" in result.output
+
+
 def test_a_query_with_another_number_of_sources_may_be_another_of_the_program(asked) -> None:
     answer = asked(*MAIN, "--query", "1", queries=(query("bought"), query("counts", "orders")))
     assert "reads 2 streams here (orders, clicks): is another of its queries meant, with --query?" in answer.stderr

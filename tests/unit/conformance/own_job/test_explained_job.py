@@ -17,7 +17,7 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.job_causes import _mistake, _other_time, causes_of
+from conformance.own_job.job_causes import _mistake, _nulls, _other_time, causes_of
 from conformance.own_job.job_run import ActingOptions, CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
@@ -149,6 +149,17 @@ def test_options_of_sources_that_do_not_act_are_named(monkeypatch):
     with_options = replace(answer, query=replace(answer.query, options=(acting,)))
     said = "  not tried: latestFirst=true of a; the rows came in the order of the sample"
     assert [said in each.lines(2) for each in (answer, with_options)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [("ms", "milliseconds-as-seconds"), ("n", "null-event-time"), ("other", "null-event-time")]
+)
+def test_milliseconds_of_which_from_unixtime_makes_no_timestamp_are_the_cause(number, cause, monkeypatch):
+    _, answer = explained(DATA / "null-after-parsing-4.3.0.json", monkeypatch)
+    (mark,) = answer.job.plan.watermarks
+    made = replace(mark, expression=f"to_timestamp(from_unixtime({number}, yyyy-MM-dd HH:mm:ss))")
+    named = _nulls(replace(answer.job, plan=SimpleNamespace(watermarks=[made])))
+    assert named.id == cause
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):
