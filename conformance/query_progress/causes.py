@@ -10,7 +10,7 @@ from typing import Final
 
 from conformance.core.data import read_data
 from conformance.core.wording import counted
-from conformance.query_progress.tracks import Query, Run, short_name
+from conformance.query_progress.tracks import OperatorTrack, Query, Run, short_name
 from conformance.query_progress.wire import instant
 
 _HALF_HOUR_MS: Final = 1_800_000
@@ -252,7 +252,7 @@ def _nothing_released(query: Query, run: Run) -> Cause | None:
     if last.rows == 0 or last.evicts or last.name not in (*_RELEASING, _JOIN):
         return None
     times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
-    cause = "join-waits" if last.name == _JOIN else "append-before-any-later-row"
+    cause = "join-waits" if _joins(run, last) else "append-before-any-later-row"
     return Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
 
 
@@ -265,15 +265,20 @@ def _state(run: Run) -> Iterator[Cause]:
     for operator in run.operators:
         # In complete mode all rows of the state come out, and no micro-batch without data runs.
         complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
-        # An operator without a name that keeps each row of several sources is a join, which has no complete mode.
-        joins = operator.name is None and len(run.sources) > 1 and operator.rows == run.rows_in
-        if operator.name in _RELEASING and complete and not joins:
+        # A join has no complete mode.
+        if operator.name in _RELEASING and complete and not _joins(run, operator):
             continue
         if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
             text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"
             named = "watermark-not-used" if operator.name else "state-never-removed"
             other = "no-watermark" if watermark is None else named
             yield Cause.of(_GROWING.get(operator.name or "", other), text, seen)
+
+
+def _joins(run: Run, operator: OperatorTrack) -> bool:
+    """Whether an operator is a join: by its name or, without one, as it keeps each row of several sources."""
+    nameless = operator.name is None and len(run.sources) > 1 and operator.rows == run.rows_in
+    return nameless or operator.name == _JOIN
 
 
 def _batches(number: int) -> str:

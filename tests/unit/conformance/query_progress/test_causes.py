@@ -182,6 +182,14 @@ def test_a_join_that_emitted_nothing_waits(out, causes):
     assert named(lines) == causes
 
 
+@pytest.mark.parametrize(
+    ("rows", "cause"), [(2, "join-waits"), (1, "append-before-any-later-row")], ids=["join", "aggregation"]
+)
+def test_before_operators_had_names_a_join_is_what_keeps_each_row_of_several_sources(rows, cause):
+    lines = [progress(n, high=n, mark=0, sources=[1, 1], state={None: rows * (n + 1)}) for n in range(3)]
+    assert named(lines) == [cause]
+
+
 @pytest.mark.parametrize(("out", "causes"), [(lambda n: n, []), (lambda n: 1, ["watermark-not-used"])])
 def test_complete_mode_keeps_its_state_and_update_mode_should_not(out, causes):
     lines = [progress(n, high=n * 10, mark=n * 10, out=out(n), state={"stateStoreSave": n}) for n in range(1, 8)]
