@@ -37,7 +37,9 @@ _UNPARSED = re.compile(
 )
 _QUOTED = re.compile(r"[Tt]ext '([^']*)'")
 _BY_WATERMARK = re.compile(r"state cleanup \[ left (= null)?.*?, right (= null)?")
-_CHAINED = re.compile("Multiple streaming aggregations|correctness' issue due to global watermark")
+_CHAINED = re.compile(
+    "Multiple streaming aggregations|correctness' issue due to global watermark|not supported (after|with) aggregation"
+)
 _NO_TIMEOUT = re.compile("NoTimeout|NoTime\\b|None, NoTime")
 _LOCAL = re.compile(r"\d:\d\d(:\d\d(\.\d+)?)?\s*$")
 """A text with a time of day and no zone after it."""

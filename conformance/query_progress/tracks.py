@@ -40,6 +40,8 @@ class OperatorTrack:
     peak: int = 0
     rises: int = 0
     """The micro-batches with rows after which it had more rows than ever before."""
+    flat: int = 0
+    """The micro-batches with rows since then."""
     evicts: bool = False
     dropped: int = 0
     dropped_in: list[int] = field(default_factory=list)
@@ -51,7 +53,8 @@ class OperatorTrack:
     def add(self, progress: OperatorProgress, batch: int, with_rows: bool) -> None:
         total = progress.num_rows_total
         self.evicts = self.evicts or total < self.rows or bool(progress.num_rows_removed)
-        self.rises += with_rows and total > self.peak
+        if with_rows:
+            self.rises, self.flat = (self.rises + 1, 0) if total > self.peak else (self.rises, self.flat + 1)
         self.rows, self.peak = total, max(self.peak, total)
         if progress.commit_time_ms is not None:
             self.commit_ms = (self.commit_ms or 0) + progress.commit_time_ms
@@ -64,7 +67,7 @@ class OperatorTrack:
     @property
     def grows(self) -> bool:
         """Whether rows are only added, up to the last micro-batches."""
-        return self.rises >= _FEW - 1 and not self.evicts and self.rows == self.peak
+        return self.rises >= _FEW - 1 and self.flat * _FEW <= self.rises and not self.evicts and self.rows == self.peak
 
     @property
     def title(self) -> str:

@@ -17,7 +17,7 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.job_causes import _mistake, _nulls, _other_time, causes_of
+from conformance.own_job.job_causes import _chained, _mistake, _nulls, _other_time, causes_of
 from conformance.own_job.job_run import ActingOptions, CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
@@ -160,6 +160,19 @@ def test_milliseconds_of_which_from_unixtime_makes_no_timestamp_are_the_cause(nu
     made = replace(mark, expression=f"to_timestamp(from_unixtime({number}, yyyy-MM-dd HH:mm:ss))")
     named = _nulls(replace(answer.job, plan=SimpleNamespace(watermarks=[made])))
     assert named.id == cause
+
+
+@pytest.mark.parametrize(
+    ("says", "chained"),
+    [
+        ("dropDuplicates is not supported after aggregation on a streaming DataFrame/Dataset", True),
+        ("mapGroupsWithState is not supported with aggregation on a streaming DataFrame/Dataset", True),
+        ("Append output mode not supported when there are streaming aggregations without watermark", False),
+    ],
+)
+def test_an_operator_that_older_versions_refuse_above_an_aggregation_is_the_cause(says, chained):
+    cause = _chained(SimpleNamespace(message=f"{says};;\nDeduplicate", first_line=says))
+    assert (cause is not None and cause.id == "several-operators-below-3.5") == chained
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):

@@ -183,6 +183,20 @@ def test_a_join_that_emitted_nothing_waits(out, causes):
 
 
 @pytest.mark.parametrize(
+    ("totals", "grows"),
+    [
+        ((10, 17, 20, 25), True),
+        ((10, 17, 20, 20), False),
+        ((*range(1, 9), 8, 8), True),
+        ((*range(1, 9), 8, 8, 8), False),
+    ],
+)
+def test_state_that_stopped_growing_does_not_grow(totals, grows):
+    lines = [progress(n, high=9 * n, mark=9 * n - 9, out=1, state={"dedupe": total}) for n, total in enumerate(totals)]
+    assert named(lines) == ["deduplication-without-event-time"] * grows
+
+
+@pytest.mark.parametrize(
     ("rows", "cause"), [(2, "join-waits"), (1, "append-before-any-later-row")], ids=["join", "aggregation"]
 )
 def test_before_operators_had_names_a_join_is_what_keeps_each_row_of_several_sources(rows, cause):
