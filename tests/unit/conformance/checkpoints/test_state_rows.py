@@ -33,7 +33,7 @@ def noon(minutes: int) -> int:
     return NOON_MS + minutes * 60_000
 
 
-@pytest.mark.parametrize("version", ["3.1.3", "3.5.9", "4.0.5", "4.3.0"])
+@pytest.mark.parametrize("version", ["3.1.3", "3.4.4", "3.5.9", "4.0.5", "4.3.0"])
 @pytest.mark.parametrize(
     ("query", "stores"),
     [
