@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Thread, get_native_id
 
 import typer
 from rich.text import Text
@@ -40,6 +42,8 @@ from reports.results.checkpoint_status import OUTCOMES, combined
 from reports.results.published import published_results
 from reports.results.status import final_style
 
+_AFTER_ENGINES = 10
+"""How much less urgent (``nice``) reading what is published is: nothing needs it before the cells are done."""
 _GLYPHS: Mapping[Answer, str] = {
     "same": "●",
     "differs": "✗",
@@ -155,7 +159,7 @@ def check(
         if source == KAFKA and not several and not of_topics:
             why = "only silent streams of a query that reads several are tried as topics, and options of Kafka"
             errors_console([f"--source kafka has no effect: {why}"])
-        # Reading what is published takes seconds of one core, while the engines start.
+        # Reading what is published takes seconds of one core, which the engines need until one of them has ended.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.
         Thread(target=_read_published, args=(before, after, published), daemon=True).start()
@@ -207,6 +211,9 @@ def _without_effect(before: Target, after: Target, where: EngineUse, jobs: int |
 
 
 def _read_published(before: Target, after: Target, into: Future[Published | None]) -> None:
+    if sys.platform == "linux":  # there, a thread has a priority of its own
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), _AFTER_ENGINES)
     try:
         results = published_results((str(before.version), str(after.version)), origins=())
         into.set_result(Published.about(results, before.version, after.version))

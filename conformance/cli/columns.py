@@ -43,7 +43,7 @@ def columns(
         if problems := tuple(problems_of_submission(column, suite.digest, digests)):
             raise UnusableColumn(path, problems)
     compared = [
-        beside_apache(column, published_results((column.target.spark,)), digests)
+        beside_apache(column, published_results((column.target.spark,), origins=()), digests)
         for column in (read if files else published_columns())
     ]
     lines = chain.from_iterable(_lines(each, brief=not files and not verbose) for each in compared)

@@ -12,6 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
 from reports.analysis.report import Report
+from reports.html.standalone import check_folder
 from reports.html.upgrade_page import write_upgrade_page
 from reports.html.writer import write, write_one_file
 from reports.results.published import beside, between, patch_results, published_results
@@ -42,6 +43,7 @@ def report(
     upgrade = (from_, to) if from_ is not None and to is not None else None
     if upgrade and single_file:
         raise WrongUsage("--single-file is for the whole report; --from and --to write one page as it is")
+    check_folder(output)
     asked = between(*upgrade) if upgrade else ()
     shown, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
     if upgrade:

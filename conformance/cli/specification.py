@@ -11,6 +11,7 @@ from conformance.cli.options import argument, option, output_option
 from conformance.suite import discovery
 from reports.analysis.report import Report
 from reports.html.specification_pages import write_specification
+from reports.html.standalone import check_folder
 from reports.results.published import published_results
 from reports.results.reading import Results
 
@@ -32,6 +33,7 @@ def specification(
     chapter in Markdown, all of it in specification.html, and the sentences alone in statements.html, both to print. The same results
     give the same bytes.
     """
+    check_folder(output)
     read = Results.read_all(results) if results else published_results()
     written = write_specification(Report.of(read, discovery.valid(cases)), output, report)
     typer.echo(str(written[-1]))

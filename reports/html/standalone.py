@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +28,15 @@ def make_folder(folder: Path) -> None:
         Path(os.path.realpath(folder)).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotWriteFile(folder, error) from None
+
+
+def check_folder(folder: Path) -> None:
+    """Raise as `make_folder` before anything is read for the pages; a new folder is not left."""
+    is_new = not os.path.lexists(folder)
+    make_folder(folder)
+    if is_new:
+        with suppress(OSError):  # another process writes into it already
+            folder.rmdir()
 
 
 def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
