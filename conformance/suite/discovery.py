@@ -88,7 +88,7 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
 
 def valid(paths: Iterable[Path] | None = None) -> Suite:
     """The same, of files without any problem; raises InvalidCase."""
-    loaded = _read(paths)
+    loaded = load(paths)
     loaded.raise_for_problems()
     return loaded
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,7 @@ from conformance.runner.resources import EngineUse
 from conformance.suite.discovery import shipped
 from harness.engine.protocol import ProgramSeen
 from harness.scheduling.kept_engines import KeptEngines
-from reports.analysis.columns import published_columns
 from reports.results.crash import CrashRecords
-from reports.results.published import published_results
 from reports.results.reading import Results
 from reports.terminal import crashes, upgrades
 from tests.support.checkpoints import written_by
@@ -130,8 +127,6 @@ class Later(datetime):
 def test_a_command_writes_for_the_width_that_it_has(name, folder, capsys, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr("conformance.cli.checkpoint.datetime", Later)
-    for read in (published_results, published_columns):  # each width shows the same
-        monkeypatch.setattr(f"conformance.cli.columns.{read.__name__}", cache(read))
     command = {**FLOWING, **TABLES}[name]
     words = [word.replace("\0", " ") for word in command.replace("\\ ", "\0").split()]
     outputs(capsys, monkeypatch, lambda: answer_of(capsys, *words)[1], name)
