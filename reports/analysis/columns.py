@@ -175,7 +175,7 @@ def problems_of_submission(column: ForeignColumn, suite: str, digests: Mapping[s
             "run all, `conformance run --all`, or say covers: part with a note"
         )
     if unknown := sorted({cell.case for cell in column.results.cells if cell.status in ("broken", "flaky", "not-run")}):
-        yield f"{counted(len(unknown), 'case')} without a reliable answer{some(unknown)}; run again"
+        yield f"{counted(len(unknown), 'case')} without a reliable answer{some(unknown)}; mend what the notes name, then run again"
 
 
 def published_columns() -> tuple[ForeignColumn, ...]:
