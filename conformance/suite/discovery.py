@@ -111,7 +111,10 @@ def find(name: str) -> Case | PolicyCase:
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
         if not path.is_file() and expansion_at(path) is None:
-            raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{_nearest(wanted, ' Did')}")
+            known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
+            near = get_close_matches(wanted, known, 3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{hint}")
     loaded = valid([path])
     if len(loaded.all_cases) != 1:
         raise WrongUsage(f"{name} contains {len(loaded.all_cases)} cases; name one of them")
@@ -175,17 +178,10 @@ class _Wanted:
 
 
 def _in_the_suite(path: Path) -> str:
-    """Name the suite's own file or folder for ``cases/late-drops`` outside of a checkout, or for the id of a case; else the nearest ids."""
+    """Name the suite's own file or folder for a path such as ``cases/late-drops`` outside of a checkout, or for the id of a case."""
     name = path.relative_to("cases") if path.parts[:1] == ("cases",) else path
     near = () if path.is_absolute() else (shipped() / name, shipped() / f"{name}{SUFFIXES[0]}")
-    own = (f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists())
-    return next(own, "") or ("" if path.is_absolute() else _nearest(str(name).removesuffix(SUFFIXES[0]), "; did"))
-
-
-def _nearest(wanted: str, did: str) -> str:
-    known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
-    near = get_close_matches(wanted, known, 3, cutoff=0.5)
-    return f"{did} you mean {' or '.join(near)}?" if near else ""
+    return next((f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists()), "")
 
 
 class _Reader:

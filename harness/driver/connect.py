@@ -36,8 +36,8 @@ of its sources one after another: a query that looks seldom rarely sees only som
 
 
 class Connect:
-    """A ``Backend``. ``url``: ``sc://host:15002/;token=…``; ``storage``: the URL of a directory that holds the directories of cases, None
-    if they are on this machine.
+    """A ``Backend``. ``url``: ``sc://host:15002/;token=…``; ``lost``: as of ``watch``, for the time until there is a session, too;
+    ``storage``: the URL of a directory that holds the directories of cases, None if they are on this machine.
 
     Raises:
         DriverFailure: the server did not open a session, or the storage cannot be written.
@@ -46,10 +46,11 @@ class Connect:
     makes_directories = False
     sends_functions = True
 
-    def __init__(self, url: str, storage: Optional[str] = None) -> None:
+    def __init__(self, url: str, lost: outage.Lost, storage: Optional[str] = None) -> None:
         from pyspark.cloudpickle import register_pickle_by_value
 
         self._url = url
+        self._watch(lost)
         # The server's Python workers get our functions by value. They do not see artifacts of our session: a streaming query runs in a
         # copy of it.
         register_pickle_by_value(sys.modules[__package__])
@@ -86,6 +87,9 @@ class Connect:
         return frozenset()
 
     def watch(self, lost: Callable[[DriverFailure], None]) -> None:
+        """It has watched from its beginning."""
+
+    def _watch(self, lost: outage.Lost) -> None:
         """The client itself tries to connect again for minutes. Through a proxy nobody can say what the server does."""
         server = urlsplit(self._url)
         address = "{}:{}".format(server.hostname or "", server.port or _PORT)

@@ -205,7 +205,8 @@ class Execution:
             raise failed from cause
         if raised_by_driver(cause):
             raise cause
-        if isinstance(cause, DriverFailure) or DriverError.__name__ in described["classes"]:
+        ours = {DriverError.__name__, "STREAMING_CONNECT_SERIALIZATION_ERROR"}  # of the only sink there
+        if isinstance(cause, DriverFailure) or ours & {*described["classes"]}:
             raise DriverFailure(described["message"]) from cause
         return described
 

@@ -107,7 +107,7 @@ def _start(arguments: List[str], channel: Channel) -> Backend:
     storage = os.environ.pop("CONFORMANCE_STORAGE", None) or options.storage
     hidden: Dict[str, str] = json.loads(os.environ.pop("CONFORMANCE_SETTINGS", "{}"))
     if url:
-        return Connect(url, storage)
+        return Connect(url, lambda why: _end(channel, why), storage)
     remember()
     settings, started = dict(setting.split("=", 1) for setting in options.settings), threading.Event()
     master = {**settings, **hidden}.get("spark.master", "")

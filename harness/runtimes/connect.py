@@ -178,7 +178,7 @@ class ConnectRuntime:
                 redact=self.endpoint.redact,
             )
         except EngineNotStarted as error:
-            if error.reason is FailureReason.CONNECT_REFUSED:
+            if error.reason in (FailureReason.CONNECT_REFUSED, FailureReason.ENGINE_LOST):
                 raise HarnessError(f"{self.endpoint} did not open a session: {error.detail}") from None
             raise
         self._answered.set()

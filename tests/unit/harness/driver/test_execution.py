@@ -200,6 +200,12 @@ def test_nor_is_what_a_state_function_did_wrong(tmp_path):
         refusing(tmp_path)._describe(execution.QueryFailed("run", seen))
 
 
+def test_nor_is_the_drivers_own_sink_that_is_not_sent_through_connect(tmp_path):
+    seen = ValueError("[STREAMING_CONNECT_SERIALIZATION_ERROR] Cannot serialize the function `foreachBatch`.")
+    with pytest.raises(DriverFailure, match="Cannot serialize"):
+        refusing(tmp_path)._describe(execution.QueryFailed("start", seen))
+
+
 @pytest.mark.parametrize(
     ("text", "classes"),
     [
