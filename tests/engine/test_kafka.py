@@ -115,9 +115,8 @@ def test_a_broker_of_the_run_that_is_killed_is_named_and_another_one_is_started(
     for line in run.stderr:
         shown.append(line)
         if "● conforms" in line and sum("● conforms" in earlier for earlier in shown) == 1:
-            (java,) = [
-                child for child in psutil.Process(run.pid).children(recursive=True) if "kafka.Kafka" in child.cmdline()
-            ]
+            alive = [child.as_dict(["cmdline", "pid"]) for child in psutil.Process(run.pid).children(recursive=True)]
+            (java,) = [psutil.Process(child["pid"]) for child in alive if "kafka.Kafka" in (child["cmdline"] or ())]
             java.kill()
     assert run.wait() == 0, "".join(shown) + run.stdout.read()
     assert re.search(r"the Kafka broker 127\.0\.0\.1:\d+ takes no connection: ", "".join(shown))
