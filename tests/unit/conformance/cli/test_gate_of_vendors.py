@@ -42,12 +42,12 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
         ),
         ("dbr-14.3 dbr-15.4", "dbr-14.3 and dbr-15.4 both contain Apache Spark 3.5.0: there is nothing to compare"),
         (
-            "hdinsight-5.1 4.3.0",
-            "this release of Azure HDInsight contains; https://learn.microsoft.com/en-us/azure/hdinsight/",
+            "hdinsight-4.0 4.3.0",
+            "this release of Azure HDInsight contains; known are hdinsight-5.0, hdinsight-5.1. Name Apache's release",
         ),
         (
             "dataproc-2.2 4.3.0",
-            "this release of Dataproc on Compute Engine contains; known are dataproc-3.0. Name Apache's release",
+            "this release of Dataproc on Compute Engine contains; known are dataproc-2.3.13, dataproc-3.0. Name Apache's release",
         ),
         ("emr-serverless 4.3.0", "this release of Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
         ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
