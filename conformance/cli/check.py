@@ -19,13 +19,13 @@ from conformance.cli.console import command_line, errors_console, print_answer, 
 from conformance.cli.engine_options import JobCode
 from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
-from conformance.cli.progress import AnswerLine, Answers
+from conformance.cli.progress import AnswerLine, Answers, EngineLines
 from conformance.cli.sides import Sides
 from conformance.core.case import Case, SourceOption
 from conformance.core.wording import counted
 from conformance.core.wrapping import fitted
 from conformance.language.streams import KAFKA
-from conformance.own_job import job_run
+from conformance.own_job import job_run, pipeline_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
 from conformance.own_job.many_rows import MOST_IN_A_CASE
@@ -181,6 +181,13 @@ def check(
             answers.append(answer)
             written = [file for answer in answers for file in answer.files]
             folder.keep(written, complete=number == len(asked.queries))
+        if any(query.flow is not None for query, _ in asked.queries):
+            ran = pipeline_run.run(
+                *named.pipeline, asked.queries, batches, (before, after), asked.where, EngineLines().says
+            )
+            answers = [*pipeline_run.beside(answers, ran)]
+            lines = [line for answer in answers for line in _lines(answer, alone=len(answers) == 1)]
+            folder.keep([file for answer in answers for file in answer.files], complete=True)
     records = [answer.record() for answer in answers]
     ended = combined(answer.exit_code for answer in answers)
     if len(answers) > 1:

@@ -38,6 +38,7 @@ def conclude(
     code: int,
     not_tried: Sequence[str],
     checkpoint: Resumption | None = None,
+    by_runner: Sequence[Statement] = (),
 ) -> Conclusion:
     """Conclude from all parts of an answer.
 
@@ -46,11 +47,13 @@ def conclude(
         code: the exit code, with which the conclusion agrees.
         not_tried: what was not tried, of which the line says how much there is.
         checkpoint: what the later version did with the user's own.
+        by_runner: what Spark's runner of pipelines does otherwise on the later version.
     """
     worse = [(stress, said) for stress in stresses if (said := stress_statement(stress, verdict)).kind == "violates"]
     refused = checkpoint if checkpoint is not None and checkpoint.exit_code == 1 else None
     answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code, refused)
-    parts = [summary(verdict), *(said.text for _, said in worse)]
+    answer = "differs" if by_runner and answer == "lost" and not rows.lost else answer
+    parts = [summary(verdict), *(said.text for _, said in worse), *(said.text for said in by_runner)]
     parts += [f"{checkpoint.checkpoint.where}: {phrase(checkpoint.verdict)}"] if checkpoint is not None else []
     parts += ["rows of the sample are lost"] if rows.lost else []
     parts += [warning(stress) for stress in stresses if stress.only_warns]

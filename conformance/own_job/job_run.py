@@ -46,6 +46,7 @@ from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 from conformance.variants.catalogue import from_kafka
 from harness.engine.engine import EngineLocation
+from harness.engine.protocol import SourceSeen
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.scheduling.scheduler import LaterCells
 from harness.targets.targets import Target
@@ -570,21 +571,27 @@ class OwnQuery:
     """Options of its sources that can act in a trial of their own."""
     sink: str = ""
     """What its program writes to: ``parquet``, ``kafka``; empty if that is not known."""
+    flow: Flow | None = None
+    """The flow of a declarative pipeline that it is."""
 
 
-def of_flow(name: str, batch: str = "", early: str = "") -> tuple[Statement, ...]:
-    """What is not tried of a flow of a declarative pipeline.
+@dataclass(frozen=True)
+class Flow:
+    """A flow of a declarative pipeline, as Spark's runner of pipelines knows it."""
 
-    ``batch``: the tables of the pipeline that no stream fills; ``early``: those to which its function or SQL gives a watermark.
-    """
+    name: str
+    target: str
+    sources: tuple[SourceSeen, ...] = ()
+    """All sources of its program, in order."""
+
+
+def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
+    """What is not tried of a flow as a query; ``batch``: the tables of its pipeline that no stream fills."""
     what = f"the flow {name} ran as a query in append mode with availableNow, as Spark's runner of pipelines starts it"
-    left = "the runner, its tables and expectations are not tried, but those that drop rows do, as a filter does"
+    left = "its table and expectations are not tried, but those that drop rows do, as a filter does"
     tried = Statement("unsupported", "–", f"{what}: {left}")
     others = Statement("unsupported", "–", f"not tried, since no streaming query of Spark fills it: {batch}")
-    how = "4.1.4 refuses withWatermark (TABLE_OR_VIEW_NOT_FOUND) and the clause WATERMARK (UNRESOLVED_COLUMN), 4.3.0 the first"
-    runs = f"in the first run of Spark's runner, no flow can give {early} a watermark, which the pipeline itself makes"
-    refused = Statement("unsupported", "–", f"{runs}: {how}")
-    return (tried, *([refused] if early else []), *([others] if batch else []))
+    return (tried, *([others] if batch else []))
 
 
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:

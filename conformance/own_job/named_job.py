@@ -66,6 +66,14 @@ class NamedJob:
     part: bool = False
     """Whether it is a file of a pipeline, which may have no flow and leave samples to others."""
 
+    @property
+    def pipeline(self) -> tuple[tuple[Path, ...], str]:
+        """The files of the pipeline that this is, and its database; no file if it is none. See `read_folder` for errors."""
+        if self.kind == "a pipeline":
+            files, _, database = read_folder(self.text)
+            return files, database
+        return (Path(self.text),) if Path(self.text).is_file() else (), "default"
+
     def program(self, where: EngineUse) -> tuple[NamedProgram, EngineUse]:
         """Find the program that is named, and where it runs, with its code. Raises WrongUsage if there is none."""
         own_code = where.runtime.own_code or OwnCode(())
@@ -130,7 +138,7 @@ class NamedJob:
         self, where: EngineUse, files: SampleReader, of_file: Callable[[NamedJob, EngineUse], JobQueries]
     ) -> JobQueries:
         """Find the queries of each file of a pipeline, with ``of_file``; see `queries`."""
-        paths, conf = read_folder(self.text)
+        paths, conf, _ = read_folder(self.text)
         folders = (*(where.runtime.own_code or OwnCode(())).folders, *(path.parent for path in paths))
         runtime = replace(where.runtime, own_code=OwnCode.at(folders), conf={**conf, **where.runtime.conf})
         whole, problems = JobQueries((), replace(where, runtime=runtime)), list[str]()

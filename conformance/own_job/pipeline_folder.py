@@ -12,8 +12,8 @@ from conformance.language.source import ProblemReport, read_yaml
 SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
 
 
-def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
-    """Return the files of a pipeline as Spark's runner finds them, and its settings; ``text``: its folder, or its specification.
+def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str], str]:
+    """Return the files of a pipeline as Spark's runner finds them, its settings and database; ``text``: its folder, or its specification.
 
     Raises WrongUsage: there is no specification, or Spark's runner would refuse it.
     """
@@ -44,4 +44,4 @@ def read_folder(text: str) -> tuple[tuple[Path, ...], Mapping[str, str]]:
             how = f"write a file below {spec.parent.resolve()}, or a folder of files and /**, as transformations/**"
             raise WrongUsage(f"{spec}: {pattern} names no file as Spark's runner reads it: {how}")
         files |= dict.fromkeys(found)
-    return tuple(files), conf
+    return tuple(files), conf, str(read.get("database") or read.get("schema") or "default")

@@ -18,7 +18,7 @@ from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.language.streams import KAFKA
 from conformance.own_job import source_options
-from conformance.own_job.job_run import OwnQuery, of_flow
+from conformance.own_job.job_run import Flow, OwnQuery, of_flow
 from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import SampleRow, kept
 from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook
@@ -298,6 +298,7 @@ def _query(program: NamedProgram, number: int, started: ProgramSeen) -> OwnQuery
         # The trigger once reads all that is there, whatever limits say.
         options=tuple(source_options.acting(read)) if seen.trigger != "once" else (),
         sink=seen.sink,
+        flow=Flow(seen.name or target, target, started.sources) if (target := seen.options.get("flow")) else None,
     )
 
 
@@ -308,7 +309,7 @@ def _not_tried(program: NamedProgram, seen: QuerySeen, sources: Sequence[SourceS
             what = "are those of its sample: what Spark does to find them, with state of its own perhaps, is not tried"
             yield Statement("unsupported", "–", f"the changes of {source.name} {what}")
     if "flow" in seen.options:
-        yield from of_flow(seen.options["flow"], seen.options.get("batch", ""), seen.options.get("early", ""))
+        yield from of_flow(seen.name or seen.options["flow"], seen.options.get("batch", ""))
     if seen.sink in FUNCTIONS:
         at = f" at {seen.at}" if seen.at else ""
         what = "is not called: the rows that it would get are compared, not what it does"

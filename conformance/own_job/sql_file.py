@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.wording import counted
 from conformance.language.source import unknown
-from conformance.own_job.job_run import OwnQuery, of_flow
+from conformance.own_job.job_run import Flow, OwnQuery, of_flow
 from conformance.own_job.sample import Sample
 from conformance.query.syntax import NotReadable, SqlStatement, conditions_of, query_of_flow, statements, tables_read
 
@@ -57,8 +57,8 @@ class SqlFile:
     """Its name, if the query is a flow of a declarative pipeline."""
     batch: tuple[str, ...] = ()
     """The other tables of the pipeline, which no stream fills."""
-    made: frozenset[str] = frozenset()
-    """The tables of the pipeline that streams fill."""
+    target: str = ""
+    """The table that the flow fills."""
 
     @classmethod
     def read(cls, path: str, output_mode: str = "append") -> tuple[SqlFile, ...]:
@@ -96,8 +96,7 @@ class SqlFile:
     @classmethod
     def _flows(cls, path: str, parts: Iterable[SqlStatement], output_mode: str) -> tuple[SqlFile, ...]:
         before, flows, batch = list[SqlStatement](), dict[str, tuple[SqlStatement, ...]](), list[str]()
-        targets = set[str]()
-        kept = dict[str, tuple[str, ...]]()
+        targets, kept = dict[str, str](), dict[str, tuple[str, ...]]()
         for statement in parts:
             part, query, words = _of_a_pipeline(statement), query_of_flow(statement.text), _upper(statement)
             kind, what, name = (part[key] or "" for key in ("kind", "what", "name")) if part else ("", "", "")
@@ -123,15 +122,14 @@ class SqlFile:
                 )
             elif query is not None and kind in ("STREAMING", "FLOW") and "ONCE" not in words[:9]:
                 flows[name] = (*before, _rewritten(statement, query))
-                targets.add(target)
+                targets[name] = target
             elif query is not None:
                 batch.append(name)
         if not flows:
             raise NoFlow(f"{path}: no stream fills a table of this pipeline, so nothing is tried: read a STREAM")
         if output_mode != "append":
             raise WrongUsage(f"{path}: a flow of a declarative pipeline appends: omit the output mode {output_mode}")
-        made = frozenset(targets)
-        return tuple(cls(path, own, flow=name, batch=tuple(batch), made=made) for name, own in flows.items())
+        return tuple(cls(path, own, flow=name, batch=tuple(batch), target=targets[name]) for name, own in flows.items())
 
     @property
     def query(self) -> OwnQuery:
@@ -142,9 +140,8 @@ class SqlFile:
         if self.flow is None:
             return OwnQuery(self.path, called, stem, self.output_mode)
         title, stem = f"{self.path}, flow {self.flow}", f"{stem}-{self.flow}"
-        read = tables_read(self.parts[-1].text) if "WATERMARK" in _upper(self.parts[-1]) else None
-        said = of_flow(self.flow, ", ".join(self.batch), ", ".join(sorted((read or frozenset()) & self.made)))
-        return OwnQuery(title, called, stem, trigger="availableNow", statements=said)
+        said, flow = of_flow(self.flow, ", ".join(self.batch)), Flow(self.flow, self.target)
+        return OwnQuery(title, called, stem, trigger="availableNow", statements=said, flow=flow)
 
     def read_by_it(self, samples: Iterable[Sample]) -> tuple[Sample, ...]:
         """Return the samples of the streams that the statements read; all, if that cannot be told."""
@@ -200,6 +197,38 @@ class SqlFile:
                 raise WrongUsage(f"--watermark: {delay!r} is not a delay: write {stream}='10 minutes'") from None
             watermarks[stream] = (column.name, delay)
         return replace(self, watermarks=watermarks)
+
+
+def for_the_runner(path: Path, renamed: Mapping[str, str]) -> str:
+    """The file of a pipeline as Spark's own runner reads it, without properties of its tables and spellings of Databricks alone.
+
+    ``renamed``: target → the table that its flows fill in its place.
+    """
+    written, kept = list[str](), dict[str, tuple[str, ...]]()
+    for statement in statements(path.read_text(encoding="utf-8-sig")):
+        part, into = _of_a_pipeline(statement), _INTO.search(_head(statement))
+        query, kind = query_of_flow(statement.text, streams=True), (part["kind"] or "").upper() if part else ""
+        if part is None or not part["name"]:
+            written += [statement.text] if part is None else []
+            continue
+        target = into[2] if into and kind == "FLOW" else part["name"]
+        name = part["name"].removeprefix("LIVE.")
+        kept[name] = (*kept.get(target, ()), *conditions_of(statement.text))
+        if query is not None and kept[name]:
+            query = f"SELECT * FROM ({query}\n) WHERE {' AND '.join(kept[name])}"
+        own = renamed.get(target, target)
+        if kind == "FLOW":
+            once = "ONCE " if "ONCE" in _upper(statement)[:9] else ""
+            written.append(f"CREATE FLOW {name} AS INSERT {once}INTO {own} BY NAME {query}")
+        else:
+            what = "TEMPORARY VIEW" if (part["what"] or "").upper() == "VIEW" else "STREAMING TABLE"
+            what = (
+                "MATERIALIZED VIEW"
+                if kind == "MATERIALIZED VIEW" or (kind, what) == ("LIVE", "STREAMING TABLE")
+                else what
+            )
+            written.append(f"CREATE {what} {own}" + (f" AS {query}" if query is not None else ""))
+    return "".join(f"{text};\n" for text in written)
 
 
 def _of_a_pipeline(statement: SqlStatement) -> re.Match[str] | None:

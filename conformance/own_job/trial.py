@@ -111,6 +111,8 @@ class QueryAnswer:
     """Whether a query whose rows are lost still ends with 0."""
     checkpoint: Resumption | None = None
     """What the later version did with the user's own checkpoint; None without one."""
+    by_runner: tuple[Statement, ...] = ()
+    """What Spark's runner of pipelines did with it, if it is a flow."""
 
     @cached_property
     def rows(self) -> RowsOfVersions:
@@ -130,6 +132,7 @@ class QueryAnswer:
             for said in statements_of_checkpoint(self.checkpoint):
                 yield replace(said, text=f"{self.checkpoint.checkpoint.where}: {said.text}")
         yield from self.known.statements() if self.known is not None else ()
+        yield from self.by_runner
         yield from self.query.statements
         for order in sorted({sample.arrival for sample in self.samples} - {"file"}):
             yield Statement("unsupported", "–", f"not tried: the order of the file, in place of --arrival {order}")
@@ -148,7 +151,8 @@ class QueryAnswer:
     def exit_code(self) -> int:
         lost = self.rows.lost and not self.accept_lost
         own = [self.checkpoint.exit_code] if self.checkpoint is not None else []
-        return combined([combined_exit_code(self.verdict, self.stresses), int(lost), *own])
+        by_runner = any(said.kind == "violates" for said in self.by_runner)
+        return combined([combined_exit_code(self.verdict, self.stresses), int(lost), int(by_runner), *own])
 
     @cached_property
     def not_tried(self) -> tuple[str, ...]:
@@ -160,7 +164,7 @@ class QueryAnswer:
         of_metrics = change.what if change is not None and change.meaning == "metric" else ""
         reasons = self.known.reasons(of_metrics) if self.known is not None else ()
         parts = self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried
-        return conclude(*parts, self.checkpoint)
+        return conclude(*parts, self.checkpoint, [said for said in self.by_runner if said.kind == "violates"])
 
     def record(self) -> dict[str, Json]:
         known = self.known.record() if self.known is not None else NOTHING_KNOWN
@@ -169,7 +173,8 @@ class QueryAnswer:
             del stress["case"]  # it is not kept
         concluded = {"answer": self.conclusion.answer, "summary": self.conclusion.line}
         own = record_of_checkpoint(self.checkpoint) if self.checkpoint is not None else None
-        scope = {"lost": self.rows.record(), "notTried": list(self.not_tried), "checkpoint": own}
+        by_runner = [" ".join([said.text, "; ".join(said.details)]).strip() for said in self.by_runner]
+        scope = {"lost": self.rows.record(), "notTried": list(self.not_tried), "checkpoint": own, "byRunner": by_runner}
         return {**record(self.verdict, known), **concluded, **scope, **dict.fromkeys(CONDITIONS), **stresses}
 
 

@@ -66,11 +66,11 @@ def statements(script: str) -> tuple[SqlStatement, ...]:
     )
 
 
-def query_of_flow(text: str) -> str | None:
+def query_of_flow(text: str, *, streams: bool = False) -> str | None:
     """Return the query of a statement that defines a table or flow of a declarative pipeline; None if it has none.
 
-    ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out. A function of Databricks that
-    reads files or a topic is a table, of the name of its folder or topic.
+    ``STREAM name``, ``STREAM(name)`` and the prefix ``LIVE`` say where a name is found, and are left out; with ``streams``, the first
+    stays. A function of Databricks that reads files or a topic is a table, of the name of its folder or topic.
     """
     tokens, words = _tokens(text)
     depth, begin = 0, None
@@ -87,8 +87,8 @@ def query_of_flow(text: str) -> str | None:
             left_out |= {at, at + 1}
         if words[at] == "STREAM" and words[at - 1] in ("FROM", "JOIN", ","):
             if words[at + 1] == "(":
-                left_out |= {at, at + 1, _closing(words, at + 1)}
-            elif tokens[at + 1].token_type in (sqlglot.TokenType.VAR, sqlglot.TokenType.IDENTIFIER):
+                left_out |= {at + 1, _closing(words, at + 1), *([] if streams else [at])}
+            elif not streams and tokens[at + 1].token_type in (sqlglot.TokenType.VAR, sqlglot.TokenType.IDENTIFIER):
                 left_out.add(at)
         if words[at] in _READS_A_STREAM and words[at + 1] == "(":
             end = _closing(words, at + 1)
@@ -99,7 +99,7 @@ def query_of_flow(text: str) -> str | None:
         after = tokens[at + 1].start if at + 1 < len(tokens) else len(text)
         query += f"{tables[at]} " if at in tables else ""
         if at not in left_out:
-            query += text[token.start : after]
+            query += text[token.start : after] + " " * (streams and at + 1 in left_out)
         elif words[at] == ")":
             query += text[token.end + 1 : after]
     return query

@@ -50,7 +50,7 @@ def refused_statement(plan: str) -> Optional[str]:
     """Why a statement must not be executed, by its parsed plan; None if it is a query."""
     for node in _NODE.findall(plan):
         if _COMMAND.match(node):
-            return "the statement is no query: {}".format(node)
+            return "the statement is not a query: {}".format(node)
         if node.endswith("ScriptTransformation"):
             return "the query runs a script"
     return None

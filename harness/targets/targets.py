@@ -52,6 +52,8 @@ class Target:
     """PyPI requirements installed with it, for functions over pandas frames."""
     connect: tuple[str, ...] = ()
     """Additional requirements of its Spark Connect client; empty if its Connect does not run streaming queries."""
+    pipelines: tuple[str, ...] = ()
+    """What its runner of declarative pipelines needs beside these; empty if it has none."""
     connect_unsupported: tuple[tuple[str, str], ...] = ()
     """Operations that Spark supports on a stream and its Connect does not, each with its ticket."""
     image: str | None = None
@@ -289,6 +291,7 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
         ),
         packages=tuple(merged.get("packages", ())),
         connect=tuple(merged.get("connect", ())),
+        pipelines=tuple(merged.get("pipelines", ())),
         connect_unsupported=tuple(merged.get("connect_unsupported", {}).items()),
         image=merged["image"] and merged["image"].format(spark=version),
         **({"base": build["base"], "base_java": build["java"]} if build else {}),

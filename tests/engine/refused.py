@@ -12,7 +12,7 @@ from harness.engine.request import request_for
 REFUSED = [
     ({"sql": "SELECT TRANSFORM(n) USING 'touch {ran}' FROM v", "as": "v"}, "runs a script"),
     ({"sql": "SELECT v.n FROM v JOIN text.`{file}` ON true", "as": "v"}, "reads a table or a file"),
-    ({"sql": "CREATE TABLE made AS SELECT 1 AS n", "as": "v"}, "is no query"),
+    ({"sql": "CREATE TABLE made AS SELECT 1 AS n", "as": "v"}, "is not a query"),
     ({"select": ["n", "reflect('java.lang.System', 'getProperty', 'user.name') AS home"]}, "calls reflect"),
     ({"select": [*["n"] * 40, "input_file_name() AS f"]}, "calls input_file_name"),
     ({"select": ["n", "_metadata.file_path AS f"]}, "_metadata, which shows paths"),

@@ -578,8 +578,10 @@ def test_a_flow_of_a_pipeline_gets_the_verdict_of_the_function(tmp_path: Path) -
     function = json.loads(_check(tmp_path, "same:build", *SAMPLES).stdout)
     pipeline = _check(tmp_path, "flows.py", *SAMPLES, "-o", "of-pipeline")
     verdict = _verdict(json.loads(re.sub(r',\s*"trigger availableNow"', "", pipeline.stdout)))
-    of_flows = [what for what in verdict["notTried"] if "the flow sums ran" in what or what.endswith(": totals")]
-    assert len(of_flows) == 2
+    of_flows = [what for what in verdict["notTried"] if "the flow sums " in what or what.endswith(": totals")]
+    assert len(of_flows) == 4
+    assert len(verdict["byRunner"]) == 2
+    verdict["byRunner"] = []
     verdict["notTried"] = [what for what in verdict["notTried"] if what not in of_flows]
     assert verdict == _verdict(function), pipeline.stderr
 
@@ -770,3 +772,56 @@ def test_notebooks_as_databricks_writes_them_are_tried(
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"4 rows of the sample in; 2 in state at its end; {out} out" in said
     assert left in said
+    by_runner = "the flow sums by Spark's runner of pipelines on 4.3.0: same rows as a query has, "
+    assert (by_runner in said) == name.startswith("flows")
+
+
+BY_RUNNER = {
+    "spark-pipeline.yml": "name: paid\nstorage: file:///storage\ndatabase: shop\nlibraries: [{glob: {include: flows/**}}]",
+    "flows/raw.py": """
+from pyspark import pipelines as dp
+
+@dp.table
+def raw():
+    return spark.readStream.schema("at TIMESTAMP, who STRING, amount BIGINT").json("s3a://in/paid")
+""",
+    "flows/sums.sql": """
+CREATE STREAMING TABLE sums AS SELECT who, window(at, '10 minutes') AS slot, sum(amount) AS total
+FROM STREAM raw WATERMARK at DELAY OF INTERVAL 10 MINUTES GROUP BY who, window(at, '10 minutes')
+""",
+    "paid.csv": PAID,
+}
+
+
+LATE = """
+from pyspark import pipelines as dp
+
+@dp.table
+def late():
+    return spark.readStream.table("raw").withWatermark("at", "10 minutes").dropDuplicates(["at", "who"])
+"""
+
+
+@full_run_only
+def test_sparks_own_runner_runs_a_pipeline_too_or_refuses_it(tmp_path: Path) -> None:
+    """That of 4.1 gives a file no ``spark``."""
+    (tmp_path / "flows").mkdir()
+    for name, text in BY_RUNNER.items():
+        (tmp_path / name).write_text(text)
+    samples = [part for name in ("paid", "raw") for part in ("--sample", f"{name}=paid.csv")]
+    done = conformance(tmp_path, "check", ".", "--from", "4.1", "--to", "4.3", "--accept-lost", *samples)
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    for flow, rows in (("raw", 5), ("sums", 4)):
+        runner = f"the flow {flow} by Spark's runner of pipelines on"
+        assert f"– {runner} 4.1.4: refused in run 1: the flow raw: name 'spark' is not defined" in said
+        assert f"● {runner} 4.3.0: same rows as a query has, {rows}" in said
+    with (tmp_path / "flows" / "late.py").open("w") as late:
+        late.write(LATE)
+    refused = conformance(tmp_path, "check", ".", "--from", "3.5", "--to", "4.3", "--accept-lost", *samples)
+    said = " ".join(refused.stdout.split())
+    # 3.5 does not know the clause WATERMARK.
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "– the flow raw by Spark's runner of pipelines on 3.5.9: not tried: its pyspark has no such runner" in said
+    what = "refused in run 1: the flow late: [TABLE_OR_VIEW_NOT_FOUND]"
+    assert f"– the flow raw by Spark's runner of pipelines on 4.3.0: {what}" in said

@@ -52,13 +52,10 @@ class Flows:
         self._tables: List[str] = []
         self._kept: Dict[str, List[str]] = {}
         """Table → the conditions of the rows that its expectations keep."""
-        self._early: List[str] = []
-        """The tables of the pipeline that the function which ran last reads, and to which it gives a watermark."""
 
     def start(self) -> None:
         """Start each flow that reads a stream; name those that read none in the options of the first query."""
         for flow in self._flows:
-            self._early = []
             frame = self._frame(flow.function, self._kept.get(flow.target, ()))
             if frame is None or not frame.isStreaming:
                 self._batch.append(flow.name)
@@ -70,7 +67,7 @@ class Flows:
                 "queryName": flow.name,
                 "trigger": "availableNow" if newer else "once",
                 "at": "{}:{}".format(os.path.basename(code.co_filename), code.co_firstlineno),
-                "options": {"flow": flow.target, **({"early": ", ".join(self._early)} if self._early else {})},
+                "options": {"flow": flow.target},
             }
             self._run.start(writer, noted, "table", {})
         if self._batch and self._run.started:
@@ -78,16 +75,8 @@ class Flows:
 
     def _frame(self, function: Function, kept: Sequence[str] = ()) -> Any:
         """What a flow reads, None if it is the content of a table of the pipeline, which nothing has filled; ``kept``: by its table."""
-        before = len(self._run.sources)
         try:
-            frame = function()
-            read = [source.path for source in self._run.sources[before:]]
-            called = getattr(getattr(function, "__code__", None), "co_names", ())  # a callable object has none
-            if "withWatermark" in called and set(read) <= set(self._tables):
-                self._early.extend(read)
-            for condition in (*getattr(function, _KEPT, ()), *kept):
-                frame = frame.where(condition)
-            return frame
+            return kept_rows(function, kept)
         except Exception as error:
             words = re.findall(r"\w+", str(error).partition("\n")[0])
             if "AnalysisException" in type(error).__name__ and set(words) & set(self._tables) and "found" in str(error):
@@ -158,10 +147,13 @@ class Flows:
             if once:
                 self._batch.append(own)
             else:
-                self._flows.append(_Flow(own, target, function))
+                self._add_flow(own, target, function)
             return function
 
         return outer
+
+    def _add_flow(self, name: str, target: str, function: Function) -> None:
+        self._flows.append(_Flow(name, target, function))
 
 
 _OF_CHANGES = (
@@ -169,6 +161,14 @@ _OF_CHANGES = (
 )
 """What Databricks alone does with the changes of a source."""
 _EXPECT = ("", "_all", "_or_drop", "_all_or_drop", "_or_fail", "_all_or_fail")
+
+
+def kept_rows(function: Function, kept: Sequence[str]) -> Any:
+    """The rows of a flow or view that its own expectations keep, and these conditions."""
+    frame = function()
+    for condition in (*getattr(function, _KEPT, ()), *kept):
+        frame = frame.where(condition)
+    return frame
 
 
 def _expecting(drops: bool) -> Callable[..., Any]:

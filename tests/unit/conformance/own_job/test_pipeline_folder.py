@@ -43,13 +43,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("named", ["", "spark-pipeline.yml"])
 def test_it_names_the_files_and_settings_of_the_pipeline(folder: Path, named: str) -> None:
-    files, conf = read_folder(str(folder / named))
+    files, conf, database = read_folder(str(folder / named))
     assert [file.relative_to(folder).as_posix() for file in files] == [
         "flows/batch.sql",
         "flows/clicks.sql",
         "more.sql",
     ]
-    assert conf == {"spark.sql.ansi.enabled": "false"}
+    assert (conf, database) == ({"spark.sql.ansi.enabled": "false"}, "default")
     assert kind_of(str(folder / named)) == "a pipeline"
 
 

@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job.job_run import write_job
 from conformance.own_job.named_job import kind_of
 from conformance.own_job.sample import Sample, read_sample, silent
-from conformance.own_job.sql_file import SqlFile, is_sql_file
+from conformance.own_job.sql_file import SqlFile, for_the_runner, is_sql_file
 from conformance.query import read_query
 
 TEXT = """-- clicks; and what they led to
@@ -174,16 +174,29 @@ def test_each_flow_of_a_pipeline_is_a_query_behind_its_views(tmp_path: Path) -> 
         SqlFile.read(str(tmp_path / "job.sql"), "update")
 
 
-def test_a_clause_of_a_watermark_is_named_if_the_pipeline_makes_its_table(tmp_path: Path) -> None:
-    clause = "WATERMARK ts DELAY OF INTERVAL 1 MINUTE GROUP BY window(ts, '1 minute')"
+def test_sparks_own_runner_gets_a_pipeline_in_the_spelling_of_spark(tmp_path: Path) -> None:
     (tmp_path / "job.sql").write_text(
-        f"CREATE STREAMING TABLE kept; CREATE FLOW f AS INSERT INTO kept BY NAME SELECT * FROM STREAM orders; "
-        f"CREATE STREAMING TABLE a AS SELECT count(*) FROM STREAM kept {clause};"
-        f"CREATE STREAMING TABLE b AS SELECT count(*) FROM STREAM orders {clause};"
+        """SET a = b;
+        CREATE OR REFRESH STREAMING TABLE raw COMMENT 'x' AS SELECT * FROM STREAM read_files('/in/orders', format => 'json');
+        CREATE STREAMING LIVE TABLE big (CONSTRAINT p EXPECT (n > 1) ON VIOLATION DROP ROW) AS
+          SELECT * FROM STREAM(LIVE.raw) WATERMARK t DELAY OF INTERVAL 1 MINUTE WHERE n < 9;
+        CREATE TEMPORARY STREAMING LIVE VIEW seen AS SELECT * FROM STREAM raw;
+        CREATE STREAMING TABLE kept;
+        CREATE FLOW f AS INSERT INTO kept BY NAME SELECT n FROM STREAM seen;
+        APPLY CHANGES INTO kept FROM STREAM raw KEYS (n) SEQUENCE BY t;
+        CREATE OR REFRESH LIVE TABLE top AS SELECT max(n) AS n FROM LIVE.big;"""
     )
-    flow, of_its_own, of_another = SqlFile.read(str(tmp_path / "job.sql"))
-    assert [len(each.query.statements) for each in (flow, of_its_own, of_another)] == [1, 2, 1]
-    assert "no flow can give kept a watermark" in of_its_own.query.statements[1].text
+    text = for_the_runner(tmp_path / "job.sql", {"raw": "raw_of_its_flows"})
+    assert [" ".join(line.split()) for line in text.replace("\n)", ")").split(";\n")][:-1] == [
+        "SET a = b",
+        "CREATE STREAMING TABLE raw_of_its_flows AS SELECT * FROM STREAM orders",
+        "CREATE STREAMING TABLE big AS SELECT * FROM (SELECT * FROM STREAM raw WATERMARK t DELAY OF INTERVAL 1 MINUTE WHERE n < 9) "
+        "WHERE (n > 1)",
+        "CREATE TEMPORARY VIEW seen AS SELECT * FROM STREAM raw",
+        "CREATE STREAMING TABLE kept",
+        "CREATE FLOW f AS INSERT INTO kept BY NAME SELECT n FROM STREAM seen",
+        "CREATE MATERIALIZED VIEW top AS SELECT max(n) AS n FROM big",
+    ]
 
 
 @pytest.mark.parametrize(

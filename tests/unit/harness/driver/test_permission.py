@@ -188,7 +188,7 @@ class Session:
 
 def test_the_host_hears_why() -> None:
     with pytest.raises(
-        NotPermitted, match="the statement is no query: AddJarsCommand; only --allow-code permits"
+        NotPermitted, match="the statement is not a query: AddJarsCommand; only --allow-code permits"
     ) as caught:
         check_statement(Session("AddJarsCommand"), "ADD JAR '/x'")
     assert reason_of(caught.value) == "not-permitted"

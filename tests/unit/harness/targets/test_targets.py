@@ -68,6 +68,7 @@ def test_every_key_of_an_entry_is_read() -> None:
             "packages",
             "connect",
             "connect_unsupported",
+            "pipelines",
             "chosen",
         }
         assert entry.get("chosen", "by name") == "by name"

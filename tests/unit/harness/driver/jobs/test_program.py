@@ -638,52 +638,6 @@ def test_each_streaming_flow_of_a_pipeline_is_a_query(tmp_path, session, module,
     assert sys.modules.get("pyspark.pipelines") is before.get("pyspark.pipelines")
 
 
-EARLY = """
-import functools
-from pyspark import pipelines as dp
-
-dp.create_streaming_table("late")
-
-@dp.append_flow(target="late")
-def some():
-    return spark.readStream.table("readings").withWatermark("at", "1 minute")
-
-@dp.temporary_view
-def recent():
-    return spark.readStream.table("late").withWatermark("at", "1 minute")
-
-def read(name):
-    return spark.readStream.table(name)
-
-dp.temporary_view(name="readings_2")(functools.partial(read, "readings"))
-
-@dp.table
-def counted():
-    return spark.readStream.table("recent")
-
-@dp.table
-def copied():
-    return spark.readStream.table("readings_2")
-
-@dp.table
-def joined():
-    own = spark.readStream.table("late")
-    return spark.readStream.table("others").withWatermark("at", "1 minute")
-"""
-
-
-def test_a_watermark_of_a_table_that_the_pipeline_makes_is_named(tmp_path, session, monkeypatch):
-    """Which of the two tables of ``joined`` has it is not known."""
-    monkeypatch.setattr(Frame, "withWatermark", lambda frame, *_: frame, raising=False)
-    some, counted, copied, joined = ran(tmp_path, session, EARLY).started
-    assert [each.options for each in (some, copied, joined)] == [
-        {"flow": "late"},
-        {"flow": "copied"},
-        {"flow": "joined"},
-    ]
-    assert counted.options == {"flow": "counted", "early": "late"}
-
-
 EXPECTATIONS = """
 import dlt
 
