@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverConnection
-from harness.engine.engine import EngineDied, EngineFailed
+from harness.engine.engine import EngineDied, EngineFailed, EngineKilled
 from harness.engine.protocol import Done, DriverAnswer, Emitted, Failed, Hello, Message
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
@@ -263,7 +263,7 @@ class Soak:
                     self._watcher.progressed(rows, a_second, answer.watermark, self._killed)
                 if isinstance(answer, Progressed | Emitted):
                     killer.observe(answer, sum(self._rows.values()))
-        except EngineDied:
+        except (EngineDied, EngineKilled):
             if not killer.has_killed:
                 raise
             self._killed += 1

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from harness.engine.engine import DriverFailed, EngineDied, EngineFailed
+from harness.engine.engine import DriverFailed, EngineFailed, EngineKilled
 from tests.unit.tools.soak.engines import FakeEngines, FakeTransport, Watching
 from tools.soak.engine import Ask, Generate, InvariantQuery, RunQuery, Soak, SoakEngine, SoakStream, kill_moments
 
@@ -63,7 +63,7 @@ def test_a_kill_that_comes_too_late_is_not_counted():
 
 def test_an_engine_that_dies_by_itself_does_not_count_as_a_kill():
     engines = FakeEngines(dies_at=7)
-    with pytest.raises(EngineDied, match="exit code 70") as caught:
+    with pytest.raises(EngineKilled, match="exit code 70") as caught:
         soaked(engines, 0)
     assert "OutOfMemoryError" in str(caught.value)
     assert engines.transports[-1].closed
