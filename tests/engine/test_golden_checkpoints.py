@@ -149,8 +149,7 @@ def test_the_rows_in_hdfs_backed_state_are_counted(name: str, goldens: Path) -> 
     files = open_files(str(goldens / name))
     (operator,) = rows_in_state(files, read(files))
     if "/rocksdb" in name or "tws" in name:
-        why = "it keeps variables and timers" if "tws" in name else "its state store is RocksDB"
-        assert operator.unread.startswith(why)
+        assert operator.unread.startswith("its state store is RocksDB")
     else:
         assert (operator.unread, bool(operator.rows)) == ("", True)
         has_schema = name.split("-")[2] >= "3.1"
