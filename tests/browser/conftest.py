@@ -14,6 +14,7 @@ from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.published import patch_results, published_results
 from reports.results.reading import Results
+from tests.support.once import made_once
 from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -35,13 +36,6 @@ def _missing(reason: str) -> None:
     if os.environ.get("CONFORMANCE_REQUIRE_BROWSER") == "1":
         pytest.fail(f"CONFORMANCE_REQUIRE_BROWSER is 1 and {reason}", pytrace=False)
     pytest.skip(f"{reason}: install chromium, or name one in CONFORMANCE_CHROMIUM")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that read the published report run in one process, so that it is made once."""
-    for item in items:
-        if "published_report" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("published report"))
 
 
 @pytest.fixture(scope="session")
@@ -82,8 +76,11 @@ def published_report() -> Report:
 
 
 @pytest.fixture(scope="session")
-def published_folder(published_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(published_report, tmp_path_factory.mktemp("published")).parent
+def published_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Written by the first process that needs it, for all."""
+    return made_once(
+        tmp_path_factory, "published", lambda place: write(request.getfixturevalue("published_report"), place)
+    )
 
 
 @pytest.fixture(scope="session")
