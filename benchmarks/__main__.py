@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.results_at_scale import Cost, cost
+from benchmarks.results_at_scale import Cost, cost, earlier_tree
 
 ROOT = Path(__file__).parents[1]
 FIGURES = Path(__file__).with_name("figures.yaml")
@@ -114,11 +114,7 @@ def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
 
 def _by_turns(words: Sequence[str], revision: str, folder: Path, turns: int) -> tuple[Cost, Cost]:
     """Return the turn of this checkout and that of an earlier revision with the least CPU time."""
-    earlier = folder / revision
-    if not earlier.exists():
-        earlier.mkdir()
-        archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", earlier], input=archive.stdout, check=True)
+    earlier = earlier_tree(revision, folder)
     costs = [(cost(ROOT, words, folder), cost(earlier, words, folder)) for _ in range(turns)]
     after, before = (min(own, key=lambda one: one.seconds) for own in zip(*costs, strict=True))
     return after, before

@@ -23,7 +23,8 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.results_at_scale import earlier_tree
+
 JOBS = """
 from pyspark.sql import functions as F
 
@@ -180,11 +181,7 @@ def main() -> None:
 
 def _earlier(revision: str, folder: Path, words: list[str]) -> tuple[float, float]:
     """Run the same command of an earlier revision; return its seconds by the clock and of CPU time."""
-    tree = folder / revision
-    if not tree.exists():
-        tree.mkdir()
-        archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", tree], input=archive.stdout, check=True)
+    tree = earlier_tree(revision, folder)
     began = time.monotonic()
     command = [sys.executable, "-m", "conformance.cli.main", *words, "--output", "earlier"]
     process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(tree)})

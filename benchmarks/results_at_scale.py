@@ -104,6 +104,16 @@ def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - begun, most, os.waitstatus_to_exitcode(status))
 
 
+def earlier_tree(revision: str, folder: Path) -> Path:
+    """Put the files of an earlier revision of this checkout into a folder of its name, once, and return that."""
+    tree = folder / revision
+    if not tree.exists():
+        tree.mkdir()
+        archive = subprocess.run(["git", "archive", revision], cwd=HERE, check=True, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", tree], input=archive.stdout, check=True)
+    return tree
+
+
 def write(path: Path, source: Path, at_least: int, *, half: int | None = None, **changed: Any) -> int:
     """Write a results file of about this many cells; ``half``: only those of every second version."""
     with open_results(source) as lines:

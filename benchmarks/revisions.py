@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.results_at_scale import earlier_tree
 from conformance.suite import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -70,10 +71,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=["cases/window-eviction"])
     options = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as name:
-        earlier = Path(name) / "earlier"
-        earlier.mkdir()
-        archive = subprocess.run(["git", "archive", options.revision], cwd=ROOT, check=True, stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-x", "-C", earlier], input=archive.stdout, check=True)
+        earlier = earlier_tree(options.revision, Path(name))
         # Leave out what is no longer a valid case.
         read = discovery.load([earlier / case for case in options.cases])
         files = {case.path for case in read.cases} - {problem.path for problem in read.problems}

@@ -28,7 +28,7 @@ _FEW = 3
 """How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
 _HALF_HOUR_MS = 1_800_000
 _YEAR_10000 = 253_402_300_800
-"""In seconds; the text that `from_unixtime` gives from there on is no timestamp of 3.0 to 3.5."""
+"""In seconds since 1970. Spark 3.0 to 3.5 read no timestamp in the text that `from_unixtime` makes of this number or a larger one."""
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""

@@ -221,12 +221,10 @@ def for_the_runner(path: Path, renamed: Mapping[str, str]) -> str:
             once = "ONCE " if "ONCE" in _upper(statement)[:9] else ""
             written.append(f"CREATE FLOW {name} AS INSERT {once}INTO {own} BY NAME {query}")
         else:
-            what = "TEMPORARY VIEW" if (part["what"] or "").upper() == "VIEW" else "STREAMING TABLE"
-            what = (
-                "MATERIALIZED VIEW"
-                if kind == "MATERIALIZED VIEW" or (kind, what) == ("LIVE", "STREAMING TABLE")
-                else what
-            )
+            is_view = (part["what"] or "").upper() == "VIEW"
+            what = "TEMPORARY VIEW" if is_view else "STREAMING TABLE"
+            if kind == "MATERIALIZED VIEW" or (kind == "LIVE" and not is_view):
+                what = "MATERIALIZED VIEW"
             written.append(f"CREATE {what} {own}" + (f" AS {query}" if query is not None else ""))
     return "".join(f"{text};\n" for text in written)
 

@@ -27,16 +27,17 @@ def find(results: Results, asked: str) -> TargetRecord:
     if len(matching) == 1:
         return matching[0]
     ours = set(results.paths) >= set(published())
-    known = ", ".join(published_releases(results) if ours else (target.spark for target in targets)) or "none"
+    releases = published_releases(results) if ours else tuple(target.spark for target in targets)
+    known = ", ".join(releases) or "none"
     if matching:
         names = " or ".join(target.name for target in matching)
         raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
     if ours:
-        near = "".join(f"did you mean {release}? " for release in get_close_matches(asked, known.split(", "), 1))
+        near = "".join(f"did you mean {release}? " for release in get_close_matches(asked, releases, 1))
         try:
             SparkVersion.parse(asked)
         except NotAVersion:
-            newest = ", ".join({known.rpartition(".")[0]: known for known in known.split(", ")}.values())
+            newest = ", ".join({release.rpartition(".")[0]: release for release in releases}.values())
             raise NoSuchVersion(
                 f"{asked} names no published release: {near}name one of Apache's ({newest} or earlier patches)"
             ) from None

@@ -21,7 +21,7 @@ steps:
 @full_run_only
 @pytest.mark.parametrize("line", ["3.5", "newest"])
 def test_memory_that_a_query_lacks_is_named_and_the_command_goes_on_with_more(tmp_path, line):
-    """Cases beside it, in the same engine, have their answers."""
+    """The other cases of that engine have their answers."""
     sizes = {"small-1": 4, "large": 250_000_000, "small-2": 5}
     for name, size in sizes.items():
         (tmp_path / f"{name}.yaml").write_text(SIZED.format(size=size))

@@ -88,7 +88,7 @@ def attempt(seed: int, number: int) -> Iterator[Try]:
         _reached(phase, process, folder, draw)
         killed = False
         while process.poll() is None and not (killed := kill(process.pid) is not False):
-            time.sleep(0.1)  # there is no such process yet
+            time.sleep(0.1)  # the process to kill has not started yet
         after, named = time.monotonic() - begun, _named_after(process, folder, NAMED.get(victim))
         code = process.poll()
         if code is None:

@@ -196,7 +196,7 @@ def test_an_engine_that_loses_its_broker_is_ended_and_the_broker_named(start):
 
 @pytest.mark.parametrize("mode", ["has-no-heap", "logs-no-heap"])
 def test_a_jvm_that_lacks_memory_says_so_with_the_setting_that_gives_more(start, mode):
-    """Nobody is to look for `os._exit` in the code: it is no engine that died."""
+    """It is not called an engine that died, whose message names `os._exit` in the code as a cause."""
     with pytest.raises(
         EngineKilled, match="at step 1 of late-drops/windows: the engine's JVM has too little memory"
     ) as caught:
