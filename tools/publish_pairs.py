@@ -1,8 +1,9 @@
-"""Make ``reports/baselines/pairs.xz``: what the gate says of each two published releases.
+"""Make ``pairs.xz`` and ``query-needs.xz`` in ``reports/baselines``: what the gate says of each two published releases, and what
+a query needs to meet that.
 
     python -m tools.publish_pairs
 
-It follows from the other published results and from the cases: make it again whenever one of these changes.
+They follow from the other published results and from the cases: make them again whenever one of these changes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 from conformance.suite import discovery
 from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.gate import KnownPair, known_pair
+from reports.analysis.job_relevance import QUERY_NEEDS, NeedsAndBugs, bug_cells, query_needs
 from reports.analysis.published_pairs import PAIRS
 from reports.analysis.report import Report
 from reports.results.compression import compressed
@@ -55,9 +57,19 @@ def _cell(cell: Cell) -> Cell:
     return Cell.model_validate(cell.model_dump(exclude=left_out) | {"case_digest": ""})
 
 
+def needs_and_bugs(report: Report) -> bytes:
+    """Return the plain content of the other file: of the same releases."""
+    targets = [target for _, target in sorted((target.version, target) for target in report.targets if target.version)]
+    cases = {**report.cases, **report.changed}
+    known = NeedsAndBugs(query_needs(cases.values()), tuple(bug_cells(report.matrix, targets)))
+    return TypeAdapter(NeedsAndBugs).dump_json(known, exclude_defaults=True)
+
+
 def main() -> None:
-    """Write the file."""
-    PAIRS.write_bytes(compressed(BytesIO(content(Report.of(published_results(), discovery.load())))))
+    """Write both files."""
+    report = Report.of(published_results(), discovery.load())
+    for file, plain in ((PAIRS, content(report)), (QUERY_NEEDS, needs_and_bugs(report))):
+        file.write_bytes(compressed(BytesIO(plain)))
 
 
 if __name__ == "__main__":

@@ -222,8 +222,11 @@ def _read_published(before: Target, after: Target, into: Future[Published | None
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _AFTER_ENGINES)
     try:
-        results = published_results((str(before.version), str(after.version)), origins=())
-        into.set_result(Published.about(results, before.version, after.version))
+        known = Published.of_pair(before.version, after.version)
+        if known is None:
+            results = published_results((str(before.version), str(after.version)), origins=())
+            known = Published.about(results, before.version, after.version)
+        into.set_result(known)
     except Exception as error:
         into.set_exception(error)
 

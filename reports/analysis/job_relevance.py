@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
 
 from conformance.core.case import Case, Restart
 from conformance.core.data import Json
@@ -18,8 +23,10 @@ from conformance.suite.conditions import DEFAULTS, WITHOUT_EFFECT, Condition
 from conformance.suite.features import ALWAYS, UNSEEN, needs, relevance
 from reports.analysis.change import Change, changes
 from reports.analysis.matrix import Matrix
-from reports.results.known_bug import KnownBug
+from reports.analysis.published_pairs import published_pair
+from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.lookup import NoSuchVersion, find
+from reports.results.published import BASELINES
 from reports.results.reading import Results
 from reports.results.records import TargetRecord
 from reports.results.status import Statement
@@ -128,36 +135,147 @@ class KnownOfJob:
 
 
 @dataclass(frozen=True)
+class QueryNeeds:
+    """What a query must have to meet what a case shows."""
+
+    features: tuple[str, ...]
+    conf: Mapping[str, str]
+    """The settings of the case."""
+    marks_window: bool = False
+    """Whether a watermark is on a column ``window``."""
+    one_sided: bool = False
+    """Whether an input of its joins has no watermark."""
+    peculiar: tuple[tuple[str, ...], ...] = ()
+    """What is peculiar of each join condition; see `_peculiar`."""
+    hides_time: bool = False
+    """Whether the bug needs a deduplication that does not see the event time."""
+
+    def met_by(self, uses: frozenset[str], conf: Mapping[str, str], job: QueryReading) -> bool:
+        """Tell whether a job has the features, and what these do not say: settings, kind of watermark, join condition, deduplication."""
+        return (
+            relevance(set(self.features).difference(UNSEEN), uses) == "all"
+            and all(_has(key, value, conf) for key, value in self.conf.items())
+            and (not self.marks_window or "window" in {mark.column for mark in job.watermarks})
+            and not (self.one_sided and all(join.watermarked for join in job.joins))
+            and all(set().union(*(_peculiar(other.on) for other in job.joins)).issuperset(on) for on in self.peculiar)
+            and not (self.hides_time and all(other.sees_time for other in job.deduplications))
+        )
+
+
+def query_needs(cases: Iterable[Case]) -> dict[str, QueryNeeds]:
+    """Map each case that the query of a job can meet to what it needs for that."""
+    possible = {
+        case.id: case
+        for case in cases
+        # No other version changes the query, its settings or its checkpoint.
+        if Condition.of(case).kind != "edits"
+        and not any(isinstance(step.action, Restart) and step.action.change.conf for step in case.steps)
+    }
+    readings = {id: [read_query(one, case.streams) for one in case.pipelines()] for id, case in possible.items()}
+    return {
+        id: QueryNeeds(
+            features,
+            possible[id].conf,
+            any(mark.column == "window" for query in readings[id] for mark in query.watermarks),
+            any(query.joins and len(query.watermarks) < len(query.sources) for query in readings[id]),
+            tuple(tuple(sorted(_peculiar(join.on))) for query in readings[id] for join in query.joins),
+            "dedup-projection-bug" in possible[id].behaviour,
+        )
+        for id, features in needs(possible.values()).items()
+        if not any(_is_nested(mark.column, possible[id]) for query in readings[id] for mark in query.watermarks)
+    }
+
+
+def _is_nested(column: str, case: Case) -> bool:
+    """Every version refuses a watermark on a nested field."""
+    fields = {field.name for schema in case.streams.values() for field in schema.fields}
+    return "." in column and column.partition(".")[0] in fields
+
+
+class BugCell(NamedTuple):
+    """A known bug that a case shows on a version."""
+
+    case: str
+    target: str
+    because: str
+    bug: KnownBug
+    identity: BugIdentity
+
+
+def bug_cells(matrix: Matrix, targets: Iterable[TargetRecord]) -> Iterator[BugCell]:
+    """Yield the known bugs that cases of the matrix show on these versions, in the order of cases, then of versions."""
+    for case, target in product(sorted(matrix.bugs), targets):
+        cell = matrix.cell(case, target)
+        bug = matrix.known_bug(case, target)
+        if cell is not None and cell.differs is not None and bug is not None:
+            yield BugCell(case, target.name, cell.differs.because or "", bug, identity(cell.differs))
+
+
+@dataclass(frozen=True)
+class NeedsAndBugs:
+    """What the newest release of each line shows, whichever two of them are compared."""
+
+    needs: Mapping[str, QueryNeeds]
+    bugs: tuple[BugCell, ...]
+    """In the order of cases, then of versions, the earliest first."""
+
+
+QUERY_NEEDS = BASELINES / "query-needs.xz"
+"""`NeedsAndBugs` as JSON, from ``python -m tools.publish_pairs``."""
+
+
+@dataclass(frozen=True)
 class Published:
-    """What is published about two versions, and the cases that show a known bug of one of them, or a change between them."""
+    """What is published about two versions: known bugs, changes, and what a query needs to meet them."""
 
     before: TargetRecord
     after: TargetRecord
     """Each is the version itself or, if that has no published results, the newest of its line that has."""
-    matrix: Matrix
-    cases: tuple[Case, ...]
+    changes: tuple[Change, ...]
+    bugs: tuple[BugCell, ...]
+    needs: Mapping[str, QueryNeeds]
+
+    @classmethod
+    def of_pair(cls, before: SparkVersion, after: SparkVersion) -> Published | None:
+        """Read it from what is derived when results are published; None unless both are the newest of their lines."""
+        pair = published_pair(str(before), str(after))
+        if pair is None or not QUERY_NEEDS.exists():
+            return None
+        known = TypeAdapter(NeedsAndBugs).validate_json(lzma.decompress(QUERY_NEEDS.read_bytes()))
+        ends = pair.compared.before, pair.compared.after
+        bugs = (bug for bug in known.bugs if bug.target in (ends[0].name, ends[1].name))
+        return cls(*ends, pair.compared.changes, tuple(bugs), known.needs)
 
     @classmethod
     def about(cls, results: Results, before: SparkVersion, after: SparkVersion) -> Published | None:
-        """Read the cases from the suite, and no others, since that takes seconds; None if a line has no published results."""
+        """Derive it from results and the cases that they name, which takes seconds; None if a line has no published results."""
         a, b = _published(results, before), _published(results, after)
         if a is None or b is None:
             return None
         matrix = Matrix.of(results)
-        bugs = {case for cells in matrix.known_bugs((a, b)).values() for case, _ in cells}
-        changed = {change.case for change in changes(matrix, a, b).changes}
-        return cls(a, b, matrix, discovery.some(bugs | changed))
+        bugs, changed = tuple(bug_cells(matrix, (a, b))), changes(matrix, a, b).changes
+        named = {bug.case for bug in bugs} | {change.case for change in changed}
+        return cls(a, b, changed, bugs, query_needs(discovery.some(named)))
 
     def known(
         self, uses: tuple[str, ...], conf: Mapping[str, str] | None = None, plan: str = "", planned_by: str = ""
     ) -> KnownOfJob:
         """Find the known bugs and changes that a query with these features, settings and plan can meet, by the cases of the suite."""
-        met_by = concerned(self.cases, frozenset(uses), conf or {}, read_plan(plan))
-        matrix = replace(self.matrix, cases=tuple(sorted(met_by)))
-        changed = changes(matrix, self.before, self.after).changes
-        met = tuple(change for change in changed if change.met_by_running_queries)
-        bugs = tuple(_bugs(matrix, (self.before, self.after), met_by))
-        return KnownOfJob(self.before, self.after, uses, planned_by, bugs, met, met_by)
+        met_by = concerned(self.needs, frozenset(uses), conf or {}, read_plan(plan))
+        met = tuple(change for change in self.changes if change.case in met_by and change.met_by_running_queries)
+        return KnownOfJob(self.before, self.after, uses, planned_by, tuple(self._met(met_by)), met, met_by)
+
+    def _met(self, met_by: Mapping[str, tuple[str, ...]]) -> Iterator[KnownHere]:
+        """Yield the known bugs that these cases show, each as the last of its cells documents it."""
+        spark = {target.name: target.spark for target in (self.before, self.after)}
+        by_bug: dict[BugIdentity, list[BugCell]] = {}
+        for cell in self.bugs:
+            if cell.case in met_by:
+                by_bug.setdefault(cell.identity, []).append(cell)
+        for cells in by_bug.values():
+            versions = tuple(dict.fromkeys(spark[cell.target] for cell in cells))
+            shown_by = tuple(dict.fromkeys(cell.case for cell in cells))
+            yield KnownHere(versions, cells[-1].because, cells[-1].bug, shown_by, met_by[shown_by[0]])
 
 
 def _published(results: Results, version: SparkVersion) -> TargetRecord | None:
@@ -168,42 +286,17 @@ def _published(results: Results, version: SparkVersion) -> TargetRecord | None:
 
 
 def concerned(
-    cases: Iterable[Case], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
+    needs: Mapping[str, QueryNeeds], uses: frozenset[str], conf: Mapping[str, str], job: QueryReading
 ) -> dict[str, tuple[str, ...]]:
-    """Return the cases that the query of a job can meet, as it has their features, settings and triggers, each with these features.
+    """Return the cases that the query of a job can meet, each with what of its features every query has not.
 
     Of a query without a plan nothing is known.
     """
-    possible = (
-        case
-        for case in cases
-        if uses
-        and all(_has(key, value, conf) for key, value in case.conf.items())
-        # No other version changes the query, its settings or its checkpoint.
-        and Condition.of(case).kind != "edits"
-        and not any(isinstance(step.action, Restart) and step.action.change.conf for step in case.steps)
-        and all(_triggers(read_query(pipeline, case.streams), case, job) for pipeline in case.pipelines())
-    )
     return {
-        case: tuple(feature for feature in features if feature not in (*ALWAYS, *UNSEEN))
-        for case, features in needs(possible).items()
-        if relevance(set(features).difference(UNSEEN), uses) == "all"
+        case: tuple(feature for feature in needed.features if feature not in (*ALWAYS, *UNSEEN))
+        for case, needed in needs.items()
+        if uses and needed.met_by(uses, conf, job)
     }
-
-
-def _triggers(query: QueryReading, case: Case, job: QueryReading) -> bool:
-    """Tell whether a job has what the features of a case do not say: its kind of watermark, join condition and deduplication."""
-    fields = {field.name for schema in case.streams.values() for field in schema.fields}
-    marked = {mark.column for mark in job.watermarks}
-    for column in (mark.column for mark in query.watermarks):
-        # Every version refuses a watermark on a nested field.
-        if (column == "window" and column not in marked) or ("." in column and column.partition(".")[0] in fields):
-            return False
-    if query.joins and len(query.watermarks) < len(query.sources) and all(join.watermarked for join in job.joins):
-        return False
-    if any(_peculiar(join.on) - set().union(*(_peculiar(other.on) for other in job.joins)) for join in query.joins):
-        return False
-    return "dedup-projection-bug" not in case.behaviour or not all(other.sees_time for other in job.deduplications)
 
 
 def _peculiar(condition: str) -> set[str]:
@@ -217,17 +310,3 @@ def _peculiar(condition: str) -> set[str]:
 def _has(key: str, value: str, conf: Mapping[str, str]) -> bool:
     """Tell whether a query with these settings runs with the setting of a case."""
     return key in WITHOUT_EFFECT or conf.get(key, DEFAULTS.get(key)) == value or "RocksDB" in value
-
-
-def _bugs(
-    matrix: Matrix, targets: tuple[TargetRecord, TargetRecord], met_by: Mapping[str, tuple[str, ...]]
-) -> Iterator[KnownHere]:
-    """Yield the known bugs that cases of the matrix show on these versions, as every page counts them."""
-    by_name = {target.name: target for target in targets}
-    for cells in matrix.known_bugs(by_name.values()).values():
-        case, shown_on = [*cells][-1]
-        bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
-        if bug is not None and differs is not None:
-            versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
-            shown_by = tuple(dict.fromkeys(case for case, _ in cells))
-            yield KnownHere(versions, differs.because or "", bug, shown_by, met_by[shown_by[0]])

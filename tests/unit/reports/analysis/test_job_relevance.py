@@ -9,8 +9,7 @@ import pytest
 from conformance.core.versions import SparkVersion
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, QueryWatermark, read_plan
 from conformance.suite.features import features
-from reports.analysis.change import changes
-from reports.analysis.job_relevance import KnownOfJob, Published, concerned
+from reports.analysis.job_relevance import KnownOfJob, Published, concerned, query_needs
 from reports.results.published import published_results
 from tests.support.whole_suite import whole_suite
 
@@ -64,15 +63,15 @@ def test_sql_is_only_a_way_to_write_the_query() -> None:
     needed = features(case)
     assert "SQL" in needed
     uses = frozenset(feature for feature in needed if feature != "SQL")
-    assert [*concerned([case], uses, {}, NO_PLAN)] == [case.id]
+    assert [*concerned(query_needs([case]), uses, {}, NO_PLAN)] == [case.id]
 
 
 def test_a_case_with_another_setting_concerns_no_job_without_it() -> None:
     """Every job was told of a change that only a query with enforced names of sinks meets."""
     (case,) = [case for case in whole_suite().cases if case.id == "unsupported/sink-without-a-name"]
     uses = frozenset({*features(case), "window aggregation"})
-    assert [*concerned([case], uses, {}, NO_PLAN)] == []
-    assert [*concerned([case], uses, case.conf, NO_PLAN)] == [case.id]
+    assert [*concerned(query_needs([case]), uses, {}, NO_PLAN)] == []
+    assert [*concerned(query_needs([case]), uses, case.conf, NO_PLAN)] == [case.id]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +90,9 @@ def test_a_watermark_on_a_window_or_a_nested_field_concerns_no_job_with_another(
     def on(column: str) -> QueryReading:
         return QueryReading((QueryWatermark(None, column, "10 minutes"),))
 
-    assert [*concerned([case], uses, {}, on("order_time"))] == []
+    assert [*concerned(query_needs([case]), uses, {}, on("order_time"))] == []
     if watermark is not None:
-        assert [*concerned([case], uses, {}, on(watermark))] == [case_id]
+        assert [*concerned(query_needs([case]), uses, {}, on(watermark))] == [case_id]
 
 
 def deduplicated(*between: str, keys: str = "id#64") -> str:
@@ -148,13 +147,13 @@ def test_a_case_concerns_a_job_only_if_its_plan_has_what_triggers_the_case(
 ) -> None:
     """A job that selects the event time got a bug of deduplications without it, and every join those of peculiar conditions."""
     (case,) = [case for case in whole_suite().cases if case.id == case_id]
-    assert bool([*concerned([case], frozenset(features(case)), {}, read_plan(plan))]) is listed
+    assert bool([*concerned(query_needs([case]), frozenset(features(case)), {}, read_plan(plan))]) is listed
 
 
 @pytest.mark.parametrize("case_id", ["recovery/dropped-operator-is-refused", "recovery/metadata-gone-is-a-new-query"])
 def test_no_job_meets_a_query_or_a_checkpoint_that_somebody_changes(case_id: str) -> None:
     (case,) = [case for case in whole_suite().cases if case.id == case_id]
-    assert [*concerned([case], frozenset(features(case)), {}, NO_PLAN)] == []
+    assert [*concerned(query_needs([case]), frozenset(features(case)), {}, NO_PLAN)] == []
 
 
 def test_another_patch_release_is_told_of_the_newest_of_its_line() -> None:
@@ -171,19 +170,25 @@ def test_a_line_without_results(version: str) -> None:
     assert Published.about(published_results(origins=()), SparkVersion.parse(version), SparkVersion(4, 3, 0)) is None
 
 
-def test_only_cases_that_show_something_are_read() -> None:
-    """Reading the whole suite took a check seconds of a core."""
-    published = Published.about(published_results(origins=()), SparkVersion(3, 5, 9), SparkVersion(4, 3, 0))
-    assert published is not None
-    shown = {case.id for case in published.cases}
-    wanted = {
-        cell.case
-        for cell in published.matrix.cells.values()
-        if cell.target in (published.before.name, published.after.name) and cell.status == "bug"
-    }
-    changed = {change.case for change in changes(published.matrix, published.before, published.after).changes}
-    assert shown == wanted | changed
-    assert 0 < len(shown) < len(whole_suite().cases) / 2
+@pytest.mark.parametrize("pair", [("3.5.9", "4.3.0"), ("3.0.3", "3.5.9"), ("4.2.1", "4.3.0")])
+@pytest.mark.parametrize(
+    "uses", [JOIN, ("append mode", "window aggregation"), ("append mode", "deduplication", "RocksDB")]
+)
+def test_what_is_derived_when_results_are_published_says_what_results_and_cases_say(
+    pair: tuple[str, str], uses: tuple[str, ...]
+) -> None:
+    """Reading results and cases took a check two seconds of a core."""
+    derived = Published.of_pair(*map(SparkVersion.parse, pair))
+    assert derived is not None
+    known, read = derived.known(uses), about(*pair, uses)
+    assert known.record() == read.record()
+    assert [*known.statements()] == [*read.statements()]
+    assert known.reasons("") == read.reasons("")
+
+
+@pytest.mark.parametrize("pair", [("3.5.3", "4.3.0"), ("4.3.0", "3.5.9"), ("4.3.0", "4.3.0")])
+def test_of_other_pairs_nothing_is_derived(pair: tuple[str, str]) -> None:
+    assert Published.of_pair(*map(SparkVersion.parse, pair)) is None
 
 
 WORKAROUND = "Define a watermark on both inputs."

@@ -174,7 +174,7 @@ def test_every_command_takes_them(tmp_path: Path) -> None:
 
 def test_the_published_results_are_compressed() -> None:
     files = sorted(path.name for path in BASELINES.iterdir() if not path.is_dir())
-    assert files == ["checkpoints.json", *(path.name for path in published()), "pairs.xz"]
+    assert files == ["checkpoints.json", *(path.name for path in published()), "pairs.xz", "query-needs.xz"]
     assert {path.suffix for folder in (PATCHES, UPGRADES) for path in folder.iterdir()} == {".xz"}
     assert "lines.jsonl.xz" in files
 
