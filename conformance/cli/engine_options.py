@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli.options import ENGINES, SPEED, shared
+from conformance.cli.options import ENGINES, SPEED, refuse, shared
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted
 from conformance.runner.project import PYPROJECT, TABLE, ProjectSettings, own_job
@@ -198,24 +198,21 @@ def runtime_options(
     variables = variables_named(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
-    # Which of several clashes is reported follows from the order.
     packages = {"--package": code.package, "--jar": code.jar} if code else {}
     requirements = {"--requirements": code.requirements} if code else {}
     started = {"--master": cluster.master, **given_settings}
     of_engines_here = {**started, "--connect": connect, **packages, **requirements}
     of_started_engines = {**started, **packages, "--plain": engines.plain}
-    for given, clashes, why in (
-        (of_containers, not container, "only for containers: add --runtime container"),
-        ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
-        ({"--kafka": engines.kafka}, container, "a container has no network to reach a broker: omit --runtime"),
-        ({"--kafka": engines.kafka}, bool(connect), "through Connect no topic is read: omit it or --connect"),
-        ({"--env": variables}, container, "a container gets no variables of this machine: omit --runtime"),
-        (of_engines_here, container, "a container has its own engine: omit --runtime"),
-        (of_started_engines, bool(connect), "the Connect server has its own: omit it or --connect"),
-    ):
-        for name, value in given.items():
-            if value and clashes:
-                raise typer.BadParameter(why, param_hint=name)
+    # Which of several clashes is reported follows from the order.
+    refuse(of_containers, "only for containers: add --runtime container", clashes=not container)
+    refuse({"--storage": cluster.storage}, "a container has its own volume: omit --runtime", clashes=container)
+    broker = {"--kafka": engines.kafka}
+    refuse(broker, "a container has no network to reach a broker: omit --runtime", clashes=container)
+    refuse(broker, "through Connect no topic is read: omit it or --connect", clashes=bool(connect))
+    no_variables = "a container gets no variables of this machine: omit --runtime"
+    refuse({"--env": variables}, no_variables, clashes=container)
+    refuse(of_engines_here, "a container has its own engine: omit --runtime", clashes=container)
+    refuse(of_started_engines, "the Connect server has its own: omit it or --connect", clashes=bool(connect))
     if engines.kafka is not None:
         parse_servers(engines.kafka)
     master = Cluster.parse(cluster.master) if cluster.master else None

@@ -17,7 +17,7 @@ from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, seen_from_here, width
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
 from conformance.cli.named_job import JobOptions, queries
-from conformance.cli.options import argument, flag, grouped, known_version, one_of, option, output_option
+from conformance.cli.options import argument, flag, grouped, known_version, one_of, option, output_option, refuse
 from conformance.cli.progress import EngineLines, NoAnswers
 from conformance.core.case import Case
 from conformance.core.data import Json
@@ -147,21 +147,20 @@ def explain(
     """
     if symptom is not None:
         causes = _causes_of(symptom)
-        lines_of_all = (_styled(line) for cause in causes for line in _cause_lines(**cause))
+        of_a_cause = ("{seen}: {cause}", "  conformance explain {case}", "  fix: {fix}")
+        lines_of_all = (_styled(line.format(**cause)) for cause in causes for line in of_a_cause)
         print_answer(lines_of_all, [*causes], as_json=as_json, verbose=verbose)
         return
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
-        for name, value in {**of_a_case, "--progress": progress, "--checkpoint": checkpoint}.items():
-            if value:
-                raise typer.BadParameter("a job is explained on one version, by its sample: omit it", param_hint=name)
+        others = {**of_a_case, "--progress": progress, "--checkpoint": checkpoint}
+        refuse(others, "a job is explained on one version, by its sample: omit it")
         named = job_settings.named(case, call, arguments)
         where = job_options.options_of_job(engines, settings, speed, code)
         files = sample_options.files(where, allow_silent=named.kind != "a function", arrival_time=arrival_time)
         every_us = _interval(trigger_interval, files)
-        if delays and files.arrival != "file":
-            what = f"in another order than that of the file no row is as late as it was; {RECORD_ARRIVAL}"
-            raise typer.BadParameter(what, param_hint="--arrival")
+        what = f"in another order than that of the file no row is as late as it was; {RECORD_ARRIVAL}"
+        refuse({"--arrival": delays and files.arrival != "file"}, what)
         on = spark or str(releases()[-1])
         asked = named, on, where, files, batches, every_us
         raise typer.Exit(_explain_job(*asked, delays=delays, output=output, verbose=verbose, as_json=as_json))
@@ -178,16 +177,13 @@ def explain(
         "--delays": delays and not progress,
         "--output": output if not (progress or checkpoint) else None,
     }
-    if unused := next((name for name, value in of_a_job.items() if value), None):
-        what = f"{case} is not a job: name a program, a file of SQL or a function" if case else "name a job"
-        raise typer.BadParameter(what, param_hint=unused)
+    refuse(of_a_job, f"{case} is not a job: name a program, a file of SQL or a function" if case else "name a job")
     if progress or checkpoint is not None:
         by_spark = spark if checkpoint is None else None
         if any(other is not None for other in (case, by_spark, from_, to, results, policy)):
             hint = "--progress" if progress else "--checkpoint"
             raise typer.BadParameter("use it alone, or with --json or --output", param_hint=hint)
-        if delays and checkpoint is not None:
-            raise typer.BadParameter("use it without --delays", param_hint="--checkpoint")
+        refuse({"--checkpoint": checkpoint}, "use it without --delays", clashes=delays)
         with ExitStack() as stack:
             reader = None
             if spark is not None:
@@ -221,8 +217,7 @@ def explain(
         )
         return
     elif from_ is not None and to is not None:
-        if spark is not None:
-            raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
+        refuse({"--spark": spark}, "use it for one version, --from and --to for two")
         before, after = (
             _predicted(question, known_version(text, name)) for text, name in ((from_, "--from"), (to, "--to"))
         )
@@ -254,10 +249,6 @@ def _causes_of(symptom: str) -> list[dict[str, Json]]:
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", named[one_of(list(named), symptom, "--symptom")])
     rows = [line.strip("| ").split(" | ") for line in plain.splitlines()]
     return [dict(zip(("seen", "cause", "case", "fix"), row, strict=True)) for row in rows]
-
-
-def _cause_lines(seen: Json, cause: Json, case: Json, fix: Json) -> Iterable[str]:
-    return f"{seen}: {cause}", f"  conformance explain {case}", f"  fix: {fix}"
 
 
 def _names_a_job(text: str) -> bool:

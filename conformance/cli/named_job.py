@@ -11,7 +11,7 @@ import typer
 
 from conformance.cli import job_options
 from conformance.cli.console import errors_console
-from conformance.cli.options import one_of
+from conformance.cli.options import one_of, refuse
 from conformance.cli.progress import EngineLines
 from conformance.core.operations import OutputMode
 from conformance.own_job.named_job import JobQueries, LacksSamples, NamedJob, QueryWithSamples, kind_of
@@ -55,29 +55,17 @@ class JobOptions:
         if [job, call, self.main].count(None) != 2:
             raise typer.BadParameter(which, param_hint="JOB")
         kind = "a program" if is_class else kind_of(job) if job is not None else "a function"
+        program = kind == "a program"
         if self.output_mode is not None:
             one_of(get_args(OutputMode), self.output_mode, "--output-mode")
-            if kind == "a program":
-                raise typer.BadParameter("the program says it itself: omit it", param_hint="--output-mode")
-        for name, value, fits, why in (
-            (
-                "--watermark",
-                self.watermark,
-                kind == "a file of SQL",
-                "only for a file of SQL: your code says it itself",
-            ),
-            ("--run-sinks", run_sinks, kind == "a program", f"{kind} has no sink: omit it"),
-            ("--run-sinks", run_sinks, not is_class, "functions of a jar are not called: omit it"),
-            ("ARGUMENT", given, kind == "a program", f"{kind} gets no arguments: omit them"),
-            (
-                "--set",
-                self.set_,
-                kind == "a program" and not is_class,
-                "only a notebook has widgets and secrets: omit it",
-            ),
-        ):
-            if value and not fits:
-                raise typer.BadParameter(why, param_hint=name)
+        refuse({"--output-mode": self.output_mode}, "the program says it itself: omit it", clashes=program)
+        of_sql = {"--watermark": self.watermark}
+        refuse(of_sql, "only for a file of SQL: your code says it itself", clashes=kind != "a file of SQL")
+        refuse({"--run-sinks": run_sinks}, f"{kind} has no sink: omit it", clashes=not program)
+        refuse({"--run-sinks": run_sinks}, "functions of a jar are not called: omit it", clashes=is_class)
+        refuse({"ARGUMENT": given}, f"{kind} gets no arguments: omit them", clashes=not program)
+        of_notebooks = "only a notebook has widgets and secrets: omit it"
+        refuse({"--set": self.set_}, of_notebooks, clashes=not program or is_class)
         return NamedJob(
             job or call or self.main or "",
             kind,

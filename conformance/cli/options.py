@@ -6,7 +6,7 @@ A command takes a group of options as one frozen value: with ``@grouped`` each f
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import partial, wraps
@@ -80,6 +80,13 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+def refuse(given: Mapping[str, object], why: str, *, clashes: bool = True) -> None:
+    """Raise BadParameter for the first of these options that has a value, if it clashes with others."""
+    for name, value in given.items():
+        if value and clashes:
+            raise typer.BadParameter(why, param_hint=name)
 
 
 def one_of(names: Sequence[Name], text: str, option: str) -> Name:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, repeat
+from typing import get_args
 
 from conformance.core.case import Case
 from conformance.core.data import Json
@@ -32,19 +33,7 @@ from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 
 MOST_BATCHES_SHOWN = 8
-_TREATMENTS: tuple[Treatment, ...] = (
-    "no event time",
-    "late",
-    "filtered",
-    "duplicate",
-    "without partner",
-    "removed",
-    "in state",
-    "joined",
-    "out",
-    "not known",
-)
-"""In the order in which a person looks for them."""
+_TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
 _EACH = 3
 """How many rows of a treatment are shown."""
 

@@ -20,7 +20,7 @@ from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, ke
 from conformance.own_job.lateness import shortest_above
 from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, rows_given
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import Cause, duration, newest_first, silent_source, units
+from conformance.query_progress.causes import Cause, duration, growing, newest_first, silent_source, units
 from conformance.query_progress.tracks import Queries, Run
 from conformance.query_progress.wire import Progress
 
@@ -33,14 +33,13 @@ _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""
 _UNPARSED = re.compile(
-    r"\[?CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to recognize", re.I
+    r"CANNOT_PARSE_TIMESTAMP|could not be parsed|week-based patterns|DATETIME_PATTERN|Fail to (recognize|parse)", re.I
 )
-_QUOTED = re.compile(r"[Tt]ext '([^']*)'")
+_QUOTED = re.compile(r"(?:[Tt]ext|parse) '([^']*)'")
 _BY_WATERMARK = re.compile(r"state cleanup \[ left (= null)?.*?, right (= null)?")
 _CHAINED = re.compile(
     "Multiple streaming aggregations|correctness' issue due to global watermark|not supported (after|with) aggregation"
 )
-_NO_TIMEOUT = re.compile("NoTimeout|NoTime\\b|None, NoTime")
 _LOCAL = re.compile(r"\d:\d\d(:\d\d(\.\d+)?)?\s*$")
 """A text with a time of day and no zone after it."""
 _APPENDING, _REFUSING = ("kafka", "memory"), ("csv", "delta", "json", "orc", "parquet", "table", "text")
@@ -303,12 +302,10 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
     refused = error is not None
     if error is not None and not _APPEND_REFUSED.search(error.message):
         return
+    # Only what ran tells whether the code of a state function removes state.
+    yield from (cause for cause in growing(job.run) if cause.id == "state-without-timeout") if job.run else ()
     for node in plan.stateful:
         name = TITLES.get(node.name, "the operator")
-        if "WithState" in node.name and _NO_TIMEOUT.search(node.arguments) and job.run is not None:
-            grows = any("WithState" in (operator.name or "") and operator.grows for operator in job.run.operators)
-            yield from [Cause.of("state-without-timeout", _state_seen(job))] if grows else ()
-            continue
         below = plan.marks(node)
         evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
         # A Distinct has the columns of what is below it.
@@ -330,8 +327,6 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
             or kept.name == "EventTimeWatermark"
             or node.name.endswith("WithinWatermark")
         ):
-            continue
-        if plan.is_above_state(node):
             continue
         columns = ", ".join(map(without_numbers, keys)) or "all columns"
         if not plan.watermarks:

@@ -38,17 +38,18 @@ from conformance.own_job.analyzed_plan import (
 from conformance.query.reading import PlanNode
 
 Treatment: TypeAlias = Literal[
-    "out",
-    "late",
-    "in state",
     "no event time",
+    "late",
     "filtered",
-    "joined",
-    "without partner",
     "duplicate",
+    "without partner",
     "removed",
+    "in state",
+    "joined",
+    "out",
     "not known",
 ]
+"""In the order in which a person looks for them."""
 _ROW = "row_of_sample"
 """The column that numbers the rows in what the model runs."""
 _GROUP = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
@@ -657,9 +658,14 @@ def _window(side: _Side, *, by_mark: bool, session: bool) -> str:
         if not fitting:
             raise NotKnown("of which column the windows are")
         at_time = fitting[0]
-    start, end = next(iter(held.values()))[0]
     if session:
-        return f"session_window(c{at_time}, '{_interval(end - start)}')"
+        # The gap of each row: a column may say it.
+        gaps: dict[str, list[str]] = {}
+        for number, ((start, end), *_) in held.items():
+            gaps.setdefault(f"'{_interval(end - start)}'", []).append(str(number))
+        of_rows = [f"WHEN {_ROW}l IN ({', '.join(numbers)}) THEN {gap}" for gap, numbers in gaps.items()]
+        return f"session_window(c{at_time}, {' '.join(['CASE', *of_rows, 'END']) if of_rows[1:] else next(iter(gaps))})"
+    start, end = next(iter(held.values()))[0]
     starts = [sorted(start for start, _ in spans) for spans in held.values()]
     apart = [b - a for of_row in starts for a, b in pairwise(of_row)]
     slide = min(apart, default=end - start)

@@ -29,14 +29,7 @@ _UNITS: Final = (
 _RELEASING: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec", None)
 """Operators that emit in append mode what the watermark passes; before 3.2 none has a name."""
 _JOIN: Final = "symmetricHashJoin"
-_GROWING: Final = {
-    _JOIN: "join-without-bound",
-    "dedupe": "deduplication-without-event-time",
-    "flatMapGroupsWithState": "state-without-timeout",
-    "applyInPandasWithState": "state-without-timeout",
-    "transformWithStateExec": "state-without-timeout",
-    "transformWithStateInPandasExec": "state-without-timeout",
-}
+_GROWING: Final = {_JOIN: "join-without-bound", "dedupe": "deduplication-without-event-time"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     late = _backlog(query.runs) or next(filter(None, map(_short_delay, query.runs)), None)
     dropped = _changed_delay(query.runs) or _partition(run) or (_half_a_day(run) or late if late else None)
     still = silent_source(run) or _no_data(run) or _nothing_released(query, run)
-    return tuple(cause for cause in (dropped, still, *_state(run)) if cause is not None)
+    return tuple(cause for cause in (dropped, still, *growing(run)) if cause is not None)
 
 
 def duration(ms: int) -> str:
@@ -256,7 +249,8 @@ def _nothing_released(query: Query, run: Run) -> Cause | None:
     return Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
 
 
-def _state(run: Run) -> Iterator[Cause]:
+def growing(run: Run) -> Iterator[Cause]:
+    """Find operators that only add rows, although the watermark passes what they keep."""
     watermark, points = run.watermark, run.points
     passed = sum(watermark is not None and highest <= watermark for _, _, highest in points)
     seen = "eventTime has no watermark"
@@ -270,9 +264,10 @@ def _state(run: Run) -> Iterator[Cause]:
             continue
         if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
             text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"
-            named = "watermark-not-used" if operator.name else "state-never-removed"
-            other = "no-watermark" if watermark is None else named
-            yield Cause.of(_GROWING.get(operator.name or "", other), text, seen)
+            name = operator.name or ""
+            named = "watermark-not-used" if name else "state-never-removed"
+            other = "state-without-timeout" if "WithState" in name else "no-watermark" if watermark is None else named
+            yield Cause.of(_GROWING.get(name, other), text, seen)
 
 
 def _joins(run: Run, operator: OperatorTrack) -> bool:

@@ -34,6 +34,11 @@ def sessions(spark, a):
     return a.withWatermark("t", "10 minutes").groupBy(F.session_window("t", "5 minutes"), "who").count()
 
 
+def sessions_of_people(spark, a):
+    gap = F.expr("CASE WHEN who = 'ada' THEN '20 minutes' ELSE '5 minutes' END")
+    return a.withWatermark("t", "10 minutes").groupBy(F.session_window("t", gap), "who").count()
+
+
 def filtered(spark, a):
     return tumbling(a.where("n > 2").withWatermark("t", "10 minutes").where("who <> 'cy'"))
 
@@ -209,6 +214,11 @@ def unique_windows(spark, a):
     return marked.dropDuplicates(["w", "who"])
 
 
+def unique_windows_and_times(spark, a):
+    marked = a.withWatermark("t", "60 minutes").withColumn("w", F.window("t", "10 minutes"))
+    return marked.dropDuplicates(["w", "who"])
+
+
 def of_states(conf, spends):
     def job(spark, a):
         import pandas
@@ -232,6 +242,7 @@ def of_states(conf, spends):
 
 
 no_timeout, with_timeout = of_states("NoTimeout", False), of_states("EventTimeTimeout", True)
+timeout_not_set = of_states("EventTimeTimeout", False)
 
 
 def of_a_topic(spark, a):
@@ -412,6 +423,9 @@ JOBS: Mapping[str, FaultyJob] = {
         first="3.2.4",
         counted_since="3.3",  # SPARK-38593: of session windows 3.2 always counts 0
     ),
+    "short-delay-of-other-gaps": FaultyJob(
+        "sessions_of_people", _TWO_LATE, ("short-delay",), {"late": 2, "out": 12, "in state": 10}, first="3.3.4"
+    ),
     "future-row": FaultyJob("sound", _A_FUTURE_ROW, ("future-row",), {"late": 16, "out": 7, "in state": 1}),
     "hours-of-twelve": FaultyJob(
         "hours_of_twelve",
@@ -441,7 +455,7 @@ JOBS: Mapping[str, FaultyJob] = {
     ),
     "without": FaultyJob("without", _ORDERED, ("no-watermark",), {"out": 24}, "update"),
     # 4.3 sees two columns of event time.
-    "windows-refused": FaultyJob("unique_windows", _ORDERED),
+    "windows-refused": FaultyJob("unique_windows_and_times", _ORDERED, first="4.3.0"),
     "without-refused": FaultyJob("without", _ORDERED, ("no-watermark",), progress=()),
     "unbounded": FaultyJob(
         "unbounded", (), ("join-without-bound",), {"joined": 48}, sample="unbounded", nameless=("state-never-removed",)
@@ -556,6 +570,7 @@ JOBS: Mapping[str, FaultyJob] = {
         "outer", (), ("outer-join-waits",), progress=(), sample="outer-waits", treated={"in state": 8}
     ),
     "no-timeout": FaultyJob("no_timeout", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
+    "timeout-not-set": FaultyJob("timeout_not_set", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
     "several-aggregations": FaultyJob("twice", _ORDERED, ("several-operators-below-3.5",), progress=(), last="3.3.4"),
     "sound-with-timeout": FaultyJob("with_timeout", _ORDERED, mode="update", first="3.4.4"),
     "sound-semi-join": FaultyJob(
@@ -577,6 +592,7 @@ JOBS: Mapping[str, FaultyJob] = {
     "sound-approximate": FaultyJob("approximate", _ORDERED, treated={"out": 20, "in state": 4}),
     "sound-stateless": FaultyJob("stateless", _ORDERED, treated={"out": 24}),
     "sound-with-a-table": FaultyJob("with_a_table", _ORDERED, treated={"out": 20, "in state": 4}),
+    "sound-unique-windows": FaultyJob("unique_windows", _ORDERED, treated={"out": 24}),
     "sound-distinct": FaultyJob("distinct", _ORDERED, treated={"out": 24}),
     "sound-distinct-in-sql": FaultyJob("distinct_in_sql", _ORDERED, treated={"out": 22, "in state": 2}),
     "distinct-names-in-sql": FaultyJob(
