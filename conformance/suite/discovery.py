@@ -111,10 +111,7 @@ def find(name: str) -> Case | PolicyCase:
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
         if not path.is_file() and expansion_at(path) is None:
-            known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
-            near = get_close_matches(wanted, known, 3, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{hint}")
+            raise WrongUsage(f"{name!r} is neither a case of the suite nor a file.{_hint(wanted)}")
     loaded = valid([path])
     if len(loaded.all_cases) != 1:
         raise WrongUsage(f"{name} contains {len(loaded.all_cases)} cases; name one of them")
@@ -177,11 +174,19 @@ class _Wanted:
         return self._key in text or b"\\" in text
 
 
+def _hint(wanted: str) -> str:
+    """Suggest the ids of the suite's cases, and the names of its families, that are most like a text."""
+    ids = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
+    near = get_close_matches(wanted, [*ids, *{id.partition("/")[0]: None for id in ids}], 3, cutoff=0.5)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
 def _in_the_suite(path: Path) -> str:
     """Name the suite's own file or folder for a path such as ``cases/late-drops`` outside of a checkout, or for the id of a case."""
     name = path.relative_to("cases") if path.parts[:1] == ("cases",) else path
     near = () if path.is_absolute() else (shipped() / name, shipped() / f"{name}{SUFFIXES[0]}")
-    return next((f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists()), "")
+    found = (f"; the suite's own is {place}" for place in near if ".." not in name.parts and place.exists())
+    return next(found, f".{hint}" if (hint := _hint(name.as_posix().removesuffix(SUFFIXES[0]))) else "")
 
 
 class _Reader:

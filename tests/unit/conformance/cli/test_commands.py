@@ -198,6 +198,10 @@ def test_a_command_mistyped_or_named_without_its_group(typed, meant):
         (["gate", "--from", "3.5"], "conformance gate: Missing option '--to'"),
         (["run", "--spark", "3.5.99"], "conformance: '3.5.99' is not a known Spark release"),
         (["run", "--tag", "smoek"], "conformance: no case has the tag smoek. Did you mean smoke?"),
+        (
+            ["run", "late-drop/window-still-opne"],
+            "late-drop/window-still-opne: no such file or folder. Did you mean late-drops/window-still-open",
+        ),
         (["run", "nowhere"], "nowhere: no such file or folder"),
         (["maintain", "diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),
     ],

@@ -377,7 +377,7 @@ def test_some_cases_of_the_suite_that_have_a_key() -> None:
     assert len(found) < len(whole) / 2
 
 
-@pytest.mark.parametrize("path", ["cases/late-drops", "late-drops/window-still-open", "late-drops/no-such", "../cases"])
+@pytest.mark.parametrize("path", ["cases/late-drops", "late-drops/window-still-open", "xyz", "../cases"])
 def test_outside_of_a_checkout_the_suites_own_is_named(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,3 +388,10 @@ def test_outside_of_a_checkout_the_suites_own_is_named(
     )
     more = f"; the suite's own is {shipped() / own}" if own else ""
     assert str(problem) == f"{path}: no such file or folder{more}"
+
+
+@pytest.mark.parametrize("path", ["late-drop/window-still-opne", "cases/late-drops/windows-still-open.yaml"])
+def test_a_mistyped_case_of_the_suite_is_suggested(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = load([Path(path)]).problems
+    assert str(problem).startswith(f"{path}: no such file or folder. Did you mean late-drops/window-still-open")
