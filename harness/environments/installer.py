@@ -333,7 +333,9 @@ class Uv:
                 on_progress(line.strip())
             return line
 
-        return run_streaming(command, environ, on_line, keep=_TAIL_LINES)
+        # uv locks an environment by a file among the temporary ones, and leaves it.
+        with temporary_folder() as folder:
+            return run_streaming(command, {**environ, "TMPDIR": str(folder)}, on_line, keep=_TAIL_LINES)
 
 
 def download(installer: Uv, wanted: SpecifierSet, on_progress: ProgressCallback) -> str | None:

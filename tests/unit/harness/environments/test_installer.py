@@ -100,6 +100,18 @@ def test_a_failure_shows_what_it_said_last_and_what_to_do(says: str, advice: str
     assert f"The command was: {tmp_path / 'uv'} pip install" in text
 
 
+def test_the_locks_that_it_leaves_among_the_temporary_files_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    said: list[str] = []
+    uv = _uv(tmp_path, 'touch "$TMPDIR/uv-1.lock" && echo "$TMPDIR"', TMPDIR=str(temporary))
+    uv.venv(Path("/env"), Path("/usr/bin/python3"), on_progress=said.append)
+    assert Path(said[0]).parent == temporary
+    assert [*temporary.iterdir()] == []
+
+
 def test_an_untrusted_certificate_is_tried_again_with_the_systems(tmp_path: Path) -> None:
     uv = _uv(tmp_path, 'test -n "$UV_SYSTEM_CERTS" || { echo "invalid peer certificate: UnknownIssuer"; exit 2; }')
     said: list[str] = []
