@@ -53,7 +53,7 @@ def columns(
 def _lines(compared: BesideApache, *, brief: bool) -> Iterator[Text]:
     provenance, target = compared.column.provenance, compared.column.target
     yield Text.assemble((provenance.title, "bold"), f", by {provenance.by}: Spark {target.spark}, {provenance.build}")
-    yield from (Text(f"  a setting of its own: {setting}", style="yellow") for setting in target.settings)
+    yield from (Text(f"  of its own: {own}", style="yellow") for own in (*target.settings, *target.fixed))
     ran = ", ".join(f"{count} {status}" for status, count in compared.column.counts.items())
     yield Text(f"  {len(compared.column.results.cells)} of {counted(compared.of, 'case')}: {ran}")
     yield from (Text(f"  {use}") for use in compared.column.native if not brief)
@@ -69,7 +69,8 @@ def _lines(compared: BesideApache, *, brief: bool) -> Iterator[Text]:
     for why, cells in compared.refused.items():
         yield Text(f"  ≠ refuses {counted(len(cells), 'case')}, “{why}”{some([cell.case for cell in cells])}")
     for cell in compared.otherwise:
-        yield Text(f"  ≠ {cell.case}: {cell.divergence}")
+        explained = f"; explained by {' and '.join(cell.b.explained_by)}" if cell.b.explained_by else ""
+        yield Text(f"  ≠ {cell.case}: {cell.divergence}{explained}")
     if compared.changed:
         yield Text(f"  {counted(len(compared.changed), 'case')} changed since and not compared", style="yellow")
     if compared.newer:
@@ -90,6 +91,7 @@ def _record(compared: BesideApache) -> dict[str, Any]:
         "release": compared.release.spark if compared.release else None,
         "compared": compared.compared,
         "different": [cell.case for cell in compared.different],
+        "explained": {cell.case: cell.b.explained_by for cell in compared.different if cell.b.explained_by},
         "refused": {why: [cell.case for cell in cells] for why, cells in compared.refused.items()},
         "changed": list(compared.changed),
         "newer": list(compared.newer),

@@ -89,6 +89,9 @@ def run(
     ),
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
+    resume: bool = flag(
+        "--resume", "Keep the answers in the results file of this command; only cells without one run.", SPEED
+    ),
     repeat: int = option(1, "Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1),
     only_plan: Literal["text", "json"] | None = option(
         None,
@@ -124,6 +127,7 @@ def run(
             repeat=repeat,
             evidence=evidence,
             accelerator=with_,
+            resume=resume,
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, cluster, connect=connect, code=code),
             work=engines.work,

@@ -425,8 +425,10 @@ class Identity(FrozenRecord):
     apis: tuple[str, ...]
     """The DataFrame and stream methods used by the case language that exist in this version."""
     settings: tuple[str, ...] = ()
-    """Settings of its sessions that differ from Spark's defaults and that nobody asked for here, such as those of a
-    ``spark-defaults.conf``: ``spark.sql.streaming.noDataMicroBatches.enabled=false (by default true)``."""
+    """Settings that differ from Spark's defaults and that nobody asked for here, such as those of a ``spark-defaults.conf``, without
+    secrets: ``spark.sql.streaming.noDataMicroBatches.enabled=false (by default true)``."""
+    fixed: tuple[str, ...] = ()
+    """What else it has of its own, which no session changes: settings, and jars on its class path that are not pyspark's, ``jar x.jar``."""
 
 
 def _sorted(value: Json) -> Json:

@@ -239,6 +239,8 @@ class Verdict:
     """What the query did with the checkpoint; None if there was none to resume."""
     error: ErrorSeen | None = None
     """The error of the query that resumed a checkpoint, if it ended with one."""
+    explained_by: tuple[str, ...] = ()
+    """The settings of the engine's own without which the case conforms, where it violates: ``spark.sql.x=false``."""
     proven: bool = False
     """Whether the workaround of the entry was tried, and the query went on with it as the case expects."""
 

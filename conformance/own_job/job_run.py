@@ -40,7 +40,7 @@ from conformance.own_job.sample import (
     too_many_for_a_case,
 )
 from conformance.query.reading import PHYSICAL_PLAN
-from conformance.runner.execution import CellPlan, Collector, Display, Sink, execute, target_record, unseen
+from conformance.runner.execution import CellPlan, Collector, Display, Judge, Sink, execute, target_record, unseen
 from conformance.runner.resources import EngineUse
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
@@ -99,7 +99,7 @@ class CellAnswer:
         return replace(self, task=task, run=replace(self.run, task=task, observations=tuple(observations)))
 
 
-class KeepAnswers:
+class KeepAnswers(Judge[CellAnswer]):
     """The judge of a plan whose answers are compared with each other only when all are there: it judges nothing."""
 
     def without_run(self, task: CellTask, lacking: str | None) -> CellAnswer | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -16,9 +16,10 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade, no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
-from conformance.judging.verdict import NoAnswer, Verdict, combine, judge, no_answer, not_applicable
+from conformance.judging.verdict import AS_THE_CASE_SAYS, NoAnswer, Verdict, combine, judge, no_answer, not_applicable
 from conformance.policies.case import PolicyCase
-from conformance.runner.execution import CellPlan, Collector, Display, ResultsSink, Reuse, execute, unseen
+from conformance.runner.execution import CellPlan, Collector, Display, Judge, ResultsSink, Reuse, execute, unseen
+from conformance.runner.own_settings import explained, search
 from conformance.runner.policy_columns import MODEL
 from conformance.runner.policy_columns import cells as cells_on_policies
 from conformance.runner.resources import (
@@ -34,6 +35,7 @@ from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, estimated_batches, only_tagged
 from conformance.variants.catalogue import VariedCase, varied
+from harness.driver.backend import DEFAULTS
 from harness.driver.checkpoint import READ_STATE
 from harness.environments import provision
 from harness.runtimes.accelerators import Accelerator, accelerator
@@ -42,9 +44,11 @@ from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
+from reports.results.errors import CellKey
 from reports.results.lookup import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
+from reports.results.status import NO_RESULT
 
 NOTHING_YET = "the case expects nothing yet: `conformance case record {file}` fills in what Spark does"
 StateEvidence: TypeAlias = Literal["statestore"]
@@ -77,6 +81,8 @@ class RunOptions(SessionOptions):
     evidence: StateEvidence | None = None
     accelerator: str | None = None
     """The name of the plugin that runs operators of its plans."""
+    resume: bool = False
+    """Whether the answers in the results file of the same command are kept."""
 
 
 SHARD_MINUTES = 15
@@ -95,11 +101,18 @@ class RunPlan:
     shard: Shard | None
     smoke: SmokeCases | None
     """The number of smoke cases, if the options name no cases."""
+    resumed: Results | None = None
+    """What an earlier run of the same command has left, of which answers are kept."""
+
+    @property
+    def kept(self) -> dict[CellKey, Cell]:
+        results = self.resumed.cells if self.resumed is not None else ()
+        return {cell.key: cell for cell in results if cell.status not in NO_RESULT and cell.target != MODEL.name}
 
     @property
     def cells(self) -> int:
         """The number of cells that engines answer."""
-        return len(self.cases) * len(self.targets)
+        return len(self.cases) * len(self.targets) - len(self.kept)
 
     @property
     def minutes(self) -> float:
@@ -117,6 +130,8 @@ class RunPlan:
     @property
     def header(self) -> Header:
         targets = [unseen(target, self.options.runtime.runtime) for target in self.targets]
+        if self.resumed is not None:
+            targets = [target for target in self.resumed.header.targets if target.name != MODEL.name]
         return Header(
             suite=self.suite,
             cases=tuple(case.id for case in (*self.cases, *self.policy_cases)),
@@ -177,19 +192,36 @@ def plan_run(options: RunOptions) -> RunPlan:
     targets = _labelled(targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *not_confined(options.runtime, cases))
-    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
+    plan = RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
+    return _resumed(plan) if options.resume else plan
+
+
+def _resumed(plan: RunPlan) -> RunPlan:
+    """The plan with what an earlier run has left. Raises OptionsClash if that was of another command, other cases or other versions."""
+    old, new, file = Results.read(plan.options.output), plan.header, plan.options.output
+
+    def identity(header: Header) -> tuple[object, ...]:
+        words = [word for word in (header.command or "").split() if word != "--resume"]
+        return words, header.suite, header.expected_cells()
+
+    if identity(old.header) != identity(new):
+        raise OptionsClash(f"--resume: {file} is of another run than this: {old.header.command}; omit --resume")
+    plan = replace(plan, resumed=old)
+    return replace(plan, notes=(*plan.notes, f"{counted(len(plan.kept), 'answer')} of {file} are kept"))
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     """Run a plan and write its results: see `execute`."""
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
+    kept = plan.kept
+    cells = tuple(cell for cell in cells if (cell.case.id, cell.target.name) not in kept)
     store, repeat, cluster = options.store, options.repeat, options.runtime.cluster
     limits = options.concurrency.limits(len(queues(cells)), store=store, repeat=repeat, cluster=cluster)
     if options.evidence is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
     names = [target.name for target in plan.targets]
     answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
-    sink = ResultsSink(options.output, plan.header, cell_record, answered)
+    sink = ResultsSink(options.output, plan.header, cell_record, (*answered, *kept.values()))
     return execute(CellPlan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
@@ -252,7 +284,7 @@ def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask
     return tuple(CellTask(case, (target,)) for target in targets for case in cases)
 
 
-class JudgeCases:
+class JudgeCases(Judge[Verdict]):
     """Judges cells of every plan: of one target, and of two between which a checkpoint is handed over."""
 
     def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
@@ -267,11 +299,17 @@ class JudgeCases:
         if task.cut is not None:
             return judge_upgrade(*handoff_of(task), *run.observations)
         verdict = combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
-        if verdict.status == "violates" and run.settings:
-            own = f"the engine has settings of its own: {', '.join(run.settings)}; --conf KEY=VALUE shows whether one is the cause"
-            blame, instead = "the engine is probably wrong", "one of these settings or the engine is the cause"
-            return replace(verdict, notes=(own, *(note.replace(blame, instead) for note in verdict.notes)))
-        return verdict
+        return explained(verdict, run, _conformed(run)) if verdict.status == "violates" else verdict
+
+    def again(self, run: CellRun) -> Mapping[str, str] | None:
+        names, _ = search(run, _conformed(run))
+        return {DEFAULTS: " ".join(names)} if names and self.verdict(run).status == "violates" else None
+
+
+def _conformed(run: CellRun) -> list[bool]:
+    """Whether the case did in each of the runs with other settings what it expects."""
+    tried = (seen and _judged(run.case, run.task.target.version, seen).status for seen in run.tried)
+    return [status in AS_THE_CASE_SAYS for status in tried]
 
 
 def handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:

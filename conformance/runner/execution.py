@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
 from conformance.runner.resources import SessionOptions, interruptible, open_runtime
@@ -82,6 +83,10 @@ class Judge(Protocol[V_co]):
         """The verdict on a cell that does not need to run, else None; ``lacking`` says why the runtime cannot run it."""
 
     def verdict(self, run: CellRun) -> V_co: ...
+
+    def again(self, run: CellRun) -> Mapping[str, str] | None:  # noqa: ARG002
+        """The settings with which a case runs once more before its verdict, besides those it ran with; None if it does not."""
+        return None
 
 
 class Display(EngineListener, Protocol[V_contra]):
@@ -177,7 +182,7 @@ def run_cells(
     cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
     judging = _Judging(judge, runtime, display, sink, cached, later)
     first = judging.to_run(cells) or judging.ready()
-    scheduler = Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept)
+    scheduler = Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept, again=judge.again)
     scheduler.run(first, judging if later is not None else None)
     return judging.reused
 
@@ -291,7 +296,9 @@ class CachedAnswers:
     def store(self, run: CellRun) -> None:
         task, key = run.task, self._key(run.task)
         engines = tuple(self._engines[target.name] for target in task.targets if target.name in self._engines)
-        if run.failure is None and key is not None and len(engines) == len(task.targets):
+        # Whether settings of an engine's own explain a violation is tried each time.
+        plain = not any(identity.settings or identity.fixed for identity, _ in engines)
+        if run.failure is None and key is not None and plain and len(engines) == len(task.targets):
             seen = run.observations[0]
             seen = seen if expects_progress(task.case) else seen.without_progress()
             self.cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
@@ -345,7 +352,13 @@ class ResultsSink(Generic[V]):
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
-            self._writer.introduce(target_record(target, identity, place))
+            record = target_record(target, identity, place)
+            (before,) = (known for known in self.header.targets if known.name == target.name)
+            if before.met and before.engine != record.engine:
+                raise WrongUsage(
+                    f"{target.name} is not as it was when it gave the answers that are kept; omit --resume"
+                )
+            self._writer.introduce(record)
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
         self._writer.write(self.record(task, verdict, run))

@@ -26,6 +26,8 @@ OnEmitted = Callable[[int, List[List[Any]]], None]
 ROWS_AT = "spark.conformance.rowsAt"
 """The setting of a case that runs an input of an operator in place of the query: ``Join 0 1``, the second input of the first join of the
 analysed plan, from the top."""
+DEFAULTS = "spark.conformance.defaults"
+"""The setting of a case that names settings, separated by spaces, which its session does not take from its engine."""
 DELAY = "spark.conformance.delay"
 """The setting of a case in whose query each watermark that Python marks has this delay in place of its own."""
 

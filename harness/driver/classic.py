@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from contextlib import contextmanager
 from functools import partial, reduce
@@ -53,12 +54,24 @@ class Classic:
         self._session_settings = session.settings_of_each(self.spark)
 
     def identity(self) -> Dict[str, Any]:
+        import pyspark
         from pyspark.sql import DataFrame, GroupedData
 
         jvm = self.spark.sparkContext._jvm
         scala, java = jvm.scala.util.Properties.versionNumberString(), jvm.System.getProperty("java.version")
-        own = {"settings": session.own_settings(self.spark, self._given)}
+        own = session.own_settings(
+            self.spark.sparkContext.getConf().getAll(), self._given, self.spark.newSession().conf, self._default_of
+        )
+        if session.CLASS_PATH not in self._given:
+            class_path = jvm.System.getProperty("java.class.path")
+            own["fixed"] += session.own_jars(
+                os.path.dirname(pyspark.__file__), jvm.System.getenv("SPARK_HOME") or "", class_path
+            )
         return {**identity(self.spark.version, scala, java, DataFrame, GroupedData), **own}
+
+    def _default_of(self, key: str) -> Optional[str]:
+        entry = self.spark.sparkContext._jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key)
+        return entry.defaultValueString() if entry is not None else None
 
     def slots(self) -> Optional[int]:
         """The first job waits for the first executor, so a cluster that provides none is noticed before any case."""

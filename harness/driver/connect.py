@@ -25,7 +25,7 @@ from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
 from .origin import raised_by_driver
 from .request import StreamRequest
-from .session import SESSION_SETTINGS
+from .session import SESSION_SETTINGS, own_settings
 from .values import encode_row
 
 _PORT = 15002
@@ -77,7 +77,22 @@ class Connect:
             with _refusals():
                 self._first.sql("SELECT 1").collect()
             scala = java = "none"  # a server that is no JVM answers all else
-        return identity(self._first.version, scala, java, DataFrame, GroupedData)
+        return {**identity(self._first.version, scala, java, DataFrame, GroupedData), **self._own_settings()}
+
+    def _own_settings(self) -> Dict[str, List[str]]:
+        """What the server's sessions begin with. Which jars it has it does not tell."""
+        own: Dict[str, List[str]] = {}
+        session = self.new_session()
+
+        def default_of(key: str) -> Optional[str]:
+            with suppress(Exception):  # it has none, or the server does not know the setting
+                return str(session.conf.get(key)) if session.conf.isModifiable(key) else None
+            return None
+
+        with suppress(Exception):  # a server that is no Spark may know no such statement
+            own = own_settings(session.sql("SET").collect(), self._settings, session.conf, default_of)
+        self.end_session(session)
+        return own
 
     def slots(self) -> None:
         """Unknown: only the operator of a server knows how many queries it can run."""

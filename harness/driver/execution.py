@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator
 
-from .backend import DELAY, ROWS_AT, Backend, OnEmitted
+from .backend import DEFAULTS, DELAY, ROWS_AT, Backend, OnEmitted
 from .checkpoint import READ_STATE, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build, delayed
@@ -429,6 +429,8 @@ class Execution:
                 self._own_queries.start(sink.whole, self._frame, self._session, self._query.id)
 
     def _set(self, settings: dict[str, Any]) -> None:
+        for name in settings.get(DEFAULTS, "").split():
+            self._session.conf.unset(name)
         for key, value in settings.items():
             self._session.conf.set(key, value)
 

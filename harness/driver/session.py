@@ -7,10 +7,12 @@ Each question of py4j is a round trip, and for a name that is not a class the JV
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 import threading
-from typing import Any, Callable, Dict, List
+from contextlib import suppress
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from .peer import refuse_others
 
@@ -31,6 +33,10 @@ def order_class_path(settings: Dict[str, str], home: str) -> None:
     names = settings.pop(FIRST_JARS, "").split()
     if not names or CLASS_PATH in settings:
         return
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(home, "conf")
+    with suppress(OSError), open(os.path.join(folder, "spark-defaults.conf"), encoding="utf-8") as defaults:
+        if CLASS_PATH in defaults.read():  # a vendor's, which these would replace
+            return
     jars = os.path.join(home, "jars")
     present = sorted(os.listdir(jars)) if os.path.isdir(jars) else []
     first: List[str] = []
@@ -102,6 +108,11 @@ _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 """The masters for which Spark makes a secret of its own, without which nobody talks to the ports of its JVM. Source: SecurityManager."""
 _OF_PYSPARK = {"spark.sql.artifact.isolation.enabled": "false"}
 """What pyspark itself sets in each session that it makes."""
+_OF_EACH_START = re.compile(
+    r"spark\.((app|repl|submit|conformance)\..*|(driver|executor)\.(id|port|extra(JavaOptions|ClassPath))"
+    r"|authenticate|master|rdd\.compress|serializer\.objectStreamReset|hadoop\.fs\.s3a\.vectored\.read\..*|ui\.showConsoleProgress)$"
+)
+"""What Spark and pyspark set whenever they start."""
 _SECRET = re.compile("(?i)secret|password|token|(access|account)[.]?key|credential|://[^/\\s]*@")
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
@@ -162,18 +173,42 @@ def settings_of_each(spark: Any) -> dict[str, str]:
     return taken
 
 
-def own_settings(spark: Any, given: Dict[str, str]) -> List[str]:
-    """The settings of queries that neither the suite nor its user has ``given``, and that differ from Spark's defaults: a vendor's, or
-    those of a ``spark-defaults.conf``; without secrets."""
-    jvm, own = spark.sparkContext._jvm, []
+def own_settings(
+    settings: Iterable[Tuple[str, str]], given: Dict[str, str], conf: Any, default_of: Callable[[str], Optional[str]]
+) -> Dict[str, List[str]]:
+    """The settings that neither the suite nor its user has ``given``, and that differ from Spark's defaults: a vendor's, or those of a
+    ``spark-defaults.conf``; without secrets. No session changes those that are ``fixed``. ``conf``: of a session that has no other use."""
+    own: Dict[str, List[str]] = {"settings": [], "fixed": []}
     known = {**_static_settings("", ""), **_OF_PYSPARK, **given}
-    for key, value in sorted(spark.sparkContext.getConf().getAll()):
-        if key.startswith("spark.sql.") and key not in known and not _SECRET.search(key + value):
-            entry = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key)
-            default = entry.defaultValueString() if entry is not None else None
-            if value != default:
-                own.append("{}={}".format(key, value) + (" (by default {})".format(default) if default else ""))
+    for key, value in sorted(settings):
+        if key in known or _OF_EACH_START.match(key) or _SECRET.search(key + value):
+            continue
+        kind = "settings" if key.startswith("spark.sql.") else "fixed"
+        try:
+            conf.unset(key)
+        except Exception:  # AnalysisException of the JVM or the server
+            kind = "fixed"
+        default = default_of(key)
+        if value != default:
+            own[kind].append("{}={}".format(key, value) + (" (by default {})".format(default) if default else ""))
     return own
+
+
+def own_jars(package: str, home: str, class_path: str) -> List[str]:
+    """The jars on a class path that did not come with pyspark, or have another size than those that did: a vendor's, a patch.
+
+    ``package``: the folder of pyspark. One that no installer has installed says nothing of the jars in its ``home``."""
+    shipped: Dict[str, str] = {}
+    for record in glob.glob(os.path.join(os.path.dirname(package), "pyspark-*.dist-info", "RECORD")):
+        with open(record, encoding="utf-8") as lines:
+            shipped.update(re.findall(r"/([^/]+\.jar),.*,(\d+)$", lines.read(), re.MULTILINE))
+
+    def is_own(path: str) -> bool:
+        as_it_came = shipped.get(os.path.basename(path)) == str(os.path.getsize(path)) or not shipped
+        return os.path.dirname(path) != os.path.join(home, "jars") or not as_it_came
+
+    jars = (path for path in set(class_path.split(os.pathsep)) if path.endswith(".jar") and os.path.isfile(path))
+    return sorted("jar " + os.path.basename(path) for path in jars if is_own(path))
 
 
 def session_class(spark: Any) -> Any:

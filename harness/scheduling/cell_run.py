@@ -157,10 +157,10 @@ class EngineSlot:
             return self._engine
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings that its engine itself brings."""
+    def identity(self) -> Identity | None:
+        """How its engine introduced itself; None without one."""
         engine = self._engine  # another thread may end it
-        return engine.identity.settings if engine is not None else ()
+        return engine.identity if engine is not None else None
 
     def step_done(self) -> None:
         self._listener.step_done()
@@ -303,8 +303,10 @@ class CellRun:
     reused: bool = False
     kept: Mapping[int, SavedCheckpoint] = field(default_factory=dict)
     """The checkpoints that ``task.keep`` asks for, before the steps that the run has reached."""
-    settings: tuple[str, ...] = ()
-    """Settings that the engine itself brings; see `Identity.settings`."""
+    identity: Identity | None = None
+    """How its engine introduced itself; None if that is not known."""
+    tried: tuple[Observation | None, ...] = ()
+    """What the case did with other settings, which a judge asked for one after another; None where it gave no answer."""
 
     @property
     def case(self) -> Case:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -126,6 +126,7 @@ class Scheduler:
     Args:
         allow_code: whether cases may do what needs ``--allow-code``.
         kept: where engines come from and are left; None to start and end them.
+        again: asked after each run of a whole case, until it returns None: the settings with which the case runs once more there.
     """
 
     def __init__(
@@ -136,12 +137,14 @@ class Scheduler:
         *,
         allow_code: bool = False,
         kept: KeptEngines | None = None,
+        again: Callable[[CellRun], Mapping[str, str] | None] = lambda _: None,
     ) -> None:
         self._runtime = runtime
         self._limits = limits
         self._listener = listener
         self._allow_code = allow_code
         self._kept = kept
+        self._again = again
         self._stopping = threading.Event()
         self._later: LaterCells | None = None
         self._engines = _Engines((), limits, self._new_slot, self._stopping)
@@ -219,7 +222,11 @@ class Scheduler:
 
         runs = [whole] * limits.repeat if cut is None else [partial(before_cut, cut)]
         run = completed(batch.first, runs, allow_code=self._allow_code)
-        run = replace(run, kept=kept, settings=slot.settings)
+        run = replace(run, kept=kept, identity=slot.identity)
+        while cut is None and not self._stopping.is_set() and (conf := self._again(run)) is not None:
+            limits = replace(self._limits, conf={**self._limits.conf, **conf})
+            more = completed(batch.first, [whole], allow_code=self._allow_code)
+            run = replace(run, tried=(*run.tried, next(iter(more.observations), None)))
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
         for cell in batch.cells:

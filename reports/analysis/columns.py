@@ -121,6 +121,8 @@ class BesideApache:
         """``2 different``; of an engine that refuses queries: ``9 different: refuses 7 cases; answers 2 otherwise``."""
         total = f"{len(self.different) or 'none'} different"
         refused = [cell for cells in self.refused.values() for cell in cells]
+        if explained := sum(bool(cell.b.explained_by) for cell in self.different):
+            total += f", {explained} explained by its settings"
         if not refused:
             return total
         both = sum(bool(_refusal(cell.a)) for cell in refused)

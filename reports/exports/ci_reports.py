@@ -71,6 +71,7 @@ def _case(cell: Cell) -> Xml.Element:
     elif cell.status in DOES_NOT_CONFORM | NO_RESULT:
         kind = "failure" if cell.status in DOES_NOT_CONFORM else "error"
         first = next((line.strip() for line in evidence[1:] or evidence), cell.status)
+        first = f"explained by {' and '.join(cell.explained_by)}" if cell.explained_by else first
         element = Xml.SubElement(case, kind, type=cell.status, message=_clean(f"{cell.status}: {first}"))
         element.text = _clean("\n".join(evidence))
     elif cell.differs is not None:

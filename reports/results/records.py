@@ -81,6 +81,8 @@ class TargetRecord(_Record):
     """The package of the accelerator that runs operators of its plans, with its version."""
     settings: tuple[str, ...] = ()
     """Its own settings, as `Identity.settings`."""
+    fixed: tuple[str, ...] = ()
+    """What else it has of its own, as `Identity.fixed`."""
 
     @property
     def title(self) -> str:
@@ -103,6 +105,11 @@ class TargetRecord(_Record):
     @property
     def apache(self) -> bool:
         return self.name == f"spark-{self.spark}"
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """What tells it from another: all but what it has for some cases only."""
+        return self.model_dump(exclude={"kafka", "tables"}, exclude_defaults=True)
 
     @property
     def met(self) -> bool:
@@ -238,6 +245,8 @@ class Cell(_Record):
     """What the query did with the checkpoint; None if there was none to resume."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
+    """The settings of the engine's own without which the case conforms, where it violates."""
     behaviour: str | None = None
     """The digest of what was observed: versions with the same digest behaved the same."""
     differs: DocumentedDifference | None = None
@@ -330,6 +339,7 @@ class Cell(_Record):
             outcome=verdict.outcome,
             findings=verdict.findings,
             notes=verdict.notes,
+            explained_by=verdict.explained_by,
             behaviour=verdict.behaviour,
             differs=DocumentedDifference.of(verdict.differs, proven=verdict.proven) if verdict.differs else None,
             error=verdict.error,

@@ -160,7 +160,8 @@ def _change(ruling: Ruling, titles: Mapping[str, str], detail: _Detail) -> Itera
         if reason.bug is not None:
             yield from _workaround(reason.bug)
     if not change.reasons:
-        yield Text(f"{INDENT * 4}no case gives a reason; {change.where}", style="yellow")
+        why = f"explained by {' and '.join(own)}" if (own := change.after.explained_by) else "no case gives a reason"
+        yield Text(f"{INDENT * 4}{why}; {change.where}", style="yellow")
 
 
 def _workaround(bug: KnownBug) -> Iterator[Text]:

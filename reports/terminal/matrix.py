@@ -162,6 +162,9 @@ def _findings(matrix: Matrix) -> Iterator[Text]:
 
 
 def _evidence(cell: Cell) -> Iterator[str]:
+    if cell.explained_by:
+        yield f"explained by {' and '.join(cell.explained_by)}; the report and the results have the findings"
+        return
     yield from cell.evidence()
     if cell.status == "flaky":
         for number, run in enumerate(cell.runs, 1):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,17 @@ def installed(built, tmp_path_factory):
         subprocess.run(command, **run)
 
     return made_once(tmp_path_factory, "wheel", make) / "empty" / "bin"
+
+
+@pytest.fixture
+def unpacked(target, tmp_path):
+    """The environment's pyspark, laid out as in Spark's own archives."""
+    home, package = tmp_path / "my-spark", prepare(target, on_progress=ignore_progress).spark_home
+    (home / "python" / "lib").mkdir(parents=True)
+    for folder in ("bin", "jars"):
+        (home / folder).symlink_to(package / folder)
+    (home / "python" / "pyspark").symlink_to(package)
+    with zipfile.ZipFile(home / "python" / "lib" / "py4j-0.10.9-src.zip", "w") as bridge:
+        for file in (package.parent / "py4j").rglob("*.py"):
+            bridge.write(file, file.relative_to(package.parent))
+    return home

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import threading
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -107,20 +106,6 @@ def test_a_cluster_without_workers_is_named(tmp_path, line, sample):
         assert all("gives no executor: it has no worker" in run.failure for run in runs[1:])
     finally:
         alone.close()
-
-
-@pytest.fixture
-def unpacked(target, tmp_path):
-    """The environment's pyspark, laid out as in Spark's own archives."""
-    home, package = tmp_path / "my-spark", prepare(target, on_progress=ignore_progress).spark_home
-    (home / "python" / "lib").mkdir(parents=True)
-    for folder in ("bin", "jars"):
-        (home / folder).symlink_to(package / folder)
-    (home / "python" / "pyspark").symlink_to(package)
-    with zipfile.ZipFile(home / "python" / "lib" / "py4j-0.10.9-src.zip", "w") as bridge:
-        for file in (package.parent / "py4j").rglob("*.py"):
-            bridge.write(file, file.relative_to(package.parent))
-    return home
 
 
 @full_run_only

@@ -240,7 +240,9 @@ def main(mode):
         on_progress(json.dumps({"kind": "failed", "reason": "pyspark-missing", "message": "no pyspark"}))
         return
     identity = {**IDENTITY, "protocol": 99} if mode == "speaks-another-protocol" else IDENTITY
-    identity = {**identity, "settings": ["spark.sql.x=1"]} if mode == "forgets-state" else identity
+    if mode.startswith("has"):  # has spark.sql.b: ten settings of its own, of which these make it forget
+        own = [f"spark.sql.{letter}=off (by default on)" for letter in "abcdefghi"]
+        identity = {**identity, "settings": own, "fixed": ["spark.static=1"]}
     on_progress(json.dumps({"kind": "hello", "identity": identity}))
     if mode == "takes-three-and-answers-the-last-first":
         answer_the_last_first([json.loads(sys.stdin.readline()) for _ in range(3)], on_progress)
@@ -274,6 +276,10 @@ def main(mode):
             run(json.loads(line), "right" if number else "loses-executors", on_progress)
         elif mode == "right-every-other-time":
             run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", on_progress)
+        elif mode.startswith("has"):
+            request = json.loads(line)
+            kept = {*mode.split()[1:]} - {*request["conf"].get("spark.conformance.defaults", "").split()}
+            run(request, "forgets-state" if kept else "right", on_progress)
         else:
             run(json.loads(line), mode, on_progress)
 

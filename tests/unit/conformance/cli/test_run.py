@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from math import ceil
 from pathlib import Path
 
@@ -23,6 +24,8 @@ TEXT = (Path(__file__).parents[3] / "support" / "miniature" / "cases" / "late-dr
 
 class Here:
     """A folder with two cases, and ``conformance run`` in it."""
+
+    mode, fingerprint = "right", "an engine"
 
     def __init__(self, folder, monkeypatch):
         self.folder = folder
@@ -52,7 +55,7 @@ class Here:
                 here.started += 1
                 return super().start(target, on_progress=on_progress, needs=needs)
 
-        return Counted(self.folder, "right", fingerprint="an engine")
+        return Counted(self.folder, self.mode, fingerprint=self.fingerprint)
 
 
 @pytest.fixture
@@ -73,6 +76,53 @@ def test_a_second_run_says_how_many_answers_were_known(here):
     assert after.header.targets == before.header.targets
     assert "from the cache" not in here.run("--fresh")
     assert here.started == 2
+
+
+@pytest.fixture
+def lost(here, monkeypatch):
+    """A run on a cluster, whose answers are not cached, that was lost before one of three cases had its answer."""
+    monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases"])
+    (here.folder / "cases" / "poison.yaml").write_text(TEXT)
+    here.mode, here.fingerprint = "dies-of-poison", None
+    here.run(code=3)
+    here.mode, here.started = "right", 0
+    monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases", "--resume"])
+    return here
+
+
+def test_a_run_is_resumed_where_the_engine_was_lost(lost):
+    file = lost.folder / "results.jsonl"
+    before = {cell.case: cell.model_dump_json() for cell in Results.read(file).cells}
+    assert [case for case, cell in before.items() if '"status":"broken"' in cell] == ["poison"]
+    said = lost.run("--resume", code=0)
+    assert "2 answers of results.jsonl are kept" in said
+    assert "[1/1]" in said
+    after = {cell.case: cell.model_dump_json() for cell in Results.read(file).cells}
+    assert {case for case in after if after[case] != before[case]} == {"poison"}
+    assert lost.started == 1
+    assert "3 answers of results.jsonl are kept" in lost.run("--resume", code=0)
+    assert lost.started == 1
+    assert Results.read(file).header.targets[0].java == "17"
+
+
+@pytest.mark.parametrize("other", ["cases", "command", "engine", "file"])
+def test_a_run_resumes_no_other_run(lost, monkeypatch, other):
+    file = lost.folder / "results.jsonl"
+    before = file.read_bytes()
+    match other:
+        case "cases":
+            (lost.folder / "cases" / "one.yaml").write_text(TEXT.replace("25 minutes", "27 minutes"))
+        case "command":
+            monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases", "--resume", "--conf", "spark.x=1"])
+        case "engine":
+            lost.mode = "has"
+        case "file":
+            file.rename(lost.folder / "elsewhere.jsonl")
+    said = lost.run("--resume", code=2)
+    assert {"engine": "is not as it was when", "file": "there is no such file"}.get(other, "is of another run") in said
+    if other != "file":
+        assert file.read_bytes() == before
+    assert lost.started == (other == "engine")
 
 
 def test_repetitions_are_never_taken_from_earlier_runs(here):

@@ -95,17 +95,6 @@ def test_a_wrong_engine_violates_and_one_without_an_answer_is_broken_and_never_j
     assert said in verdict.describe()
 
 
-@pytest.mark.parametrize("mode", ["forgets-state", "one-batch-late"])
-def test_settings_of_the_engine_that_nobody_asked_for_are_a_possible_cause(tmp_path, mode, monkeypatch):
-    blame = "so does Spark's own test S1; the engine is probably wrong."
-    monkeypatch.setattr("conformance.oracle.cross_check.notes_of_the_model", lambda *_: (blame,))
-    (case,) = cases_at(CASES)
-    seen = recorded(MiniatureRuntime(tmp_path, mode), [case])
-    note = "the engine has settings of its own: spark.sql.x=1; --conf KEY=VALUE shows whether one is the cause"
-    assert (note in seen.verdicts[case.id].notes) is (seen.identities[0].settings != ()) is (mode == "forgets-state")
-    assert (blame in seen.verdicts[case.id].notes) is (mode != "forgets-state")
-
-
 def test_an_engine_that_hangs_is_broken_and_never_judged(verdict_of):
     """The limit may be short because no step before the last must keep within it."""
     verdict = verdict_of("hangs", step_timeout=0.5, steps=1)

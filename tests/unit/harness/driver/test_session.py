@@ -11,6 +11,7 @@ from harness.driver.session import (
     SESSION_SETTINGS,
     _clear_hadoop_defaults,
     _static_settings,
+    own_jars,
     own_settings,
     settings_of_each,
 )
@@ -42,20 +43,34 @@ def test_settings_of_queries_that_nobody_asked_for_and_that_are_no_defaults():
         "spark.sql.acme": "z",
         "spark.executor": "1",
     }
-    has |= {"spark.sql.session.timeZone": "CET", "spark.sql.catalog.token": "sesame"}
+    has |= {"spark.sql.session.timeZone": "CET", "spark.sql.catalog.token": "sesame", "spark.sql.static": "s"}
     has["spark.sql.catalog.url"] = "jdbc:postgresql://me:sesame@host/db"
+    has |= {"spark.app.id": "local-1", "spark.driver.port": "4711", "spark.master": "local[1]", "spark.app.x.y": "1"}
 
-    def entry(key):
-        return SimpleNamespace(defaultValueString=lambda: defaults[key]) if key in defaults else None
+    def unset(key):
+        if key == "spark.sql.static":
+            raise ValueError
 
-    config = SimpleNamespace(ConfigEntry=SimpleNamespace(findEntry=entry))
-    spark = SimpleNamespace(internal=SimpleNamespace(config=config))
-    context = SimpleNamespace(
-        _jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark))),
-        getConf=lambda: SimpleNamespace(getAll=lambda: list(has.items())),
+    own = own_settings(has.items(), {"spark.sql.given": "y"}, SimpleNamespace(unset=unset), defaults.get)
+    settings, fixed = (
+        ["spark.sql.a=false (by default true)", "spark.sql.acme=z"],
+        ["spark.executor=1", "spark.sql.static=s"],
     )
-    own = own_settings(SimpleNamespace(sparkContext=context), {"spark.sql.given": "y"})
-    assert own == ["spark.sql.a=false (by default true)", "spark.sql.acme=z"]
+    assert own == {"settings": settings, "fixed": fixed}
+
+
+def test_jars_that_did_not_come_with_pyspark_or_are_not_as_they_came(tmp_path):
+    jars, package = tmp_path / "pyspark" / "jars", tmp_path / "pyspark"
+    jars.mkdir(parents=True)
+    for name in ("same.jar", "patched.jar", "added.jar", "notes.txt"):
+        (jars / name).write_bytes(b"12345")
+    (tmp_path / "acme.jar").touch()
+    path = ":".join([str(tmp_path / "acme.jar"), str(tmp_path / "gone.jar"), *map(str, jars.iterdir()), "/etc"])
+    assert own_jars(str(package), str(package), path) == ["jar acme.jar"]
+    record = tmp_path / "pyspark-3.5.9.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("pyspark/jars/same.jar,sha256=x,5\npyspark/jars/patched.jar,sha256=x,4\npyspark/a.py,,\n")
+    assert own_jars(str(package), str(package), path) == ["jar acme.jar", "jar added.jar", "jar patched.jar"]
 
 
 class ContextSettings(Settings):
