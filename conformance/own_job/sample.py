@@ -674,4 +674,9 @@ def _far_ahead(sample: Sample) -> SampleRow | None:
         return None
     if isinstance(sample.event_time, WrittenTime):
         return sample.event_time.later(sample.rows[at], FAR_AHEAD.days)
-    return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(sample.rows[at]))
+    row, names = sample.rows[at], [field.name for field in sample.schema.fields]
+    # Of a record that arrived at a column, the time of the watermark may stand in its text.
+    texts = [value if field.type == _STRING else None for value, field in zip(row, sample.schema.fields, strict=True)]
+    inside = written_time(texts, names)
+    later = inside.later(row, FAR_AHEAD.days) if inside is not None else None
+    return tuple(show(moved) if column == sample.event_time else value for column, value in enumerate(later or row))

@@ -233,3 +233,18 @@ def test_no_row_is_later_than_the_last_year(tmp_path: Path) -> None:
     sample = read_sample("orders", path)
     assert not [each for each in arrivals([sample], 2) if "much later" in each.name]
     assert write_job(own_function("jobs:build"), [sample], tmp_path / "job").steps
+
+
+def test_a_time_in_the_text_of_a_record_is_as_much_later_as_that_of_its_arrival(tmp_path: Path) -> None:
+    rows = [
+        {
+            "arrived": f"2026-03-01 12:0{at}:00",
+            "data": json.dumps({"at": f"2026-03-01T11:5{at}:00Z", "n": at}),
+            "key": "a;b",
+        }
+        for at in range(4)
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sample = read_sample("a", tmp_path / "a.jsonl")
+    *_, last = [arrival for arrival in arrivals([sample], 2) if arrival.rows]
+    assert last.rows["a"] == (("2027-03-02 12:03", '{"at": "2027-03-02T11:53:00Z", "n": 3}', "a;b"),)
