@@ -21,10 +21,10 @@ from conformance.cli.named_job import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers, EngineLines
 from conformance.cli.sides import Sides
-from conformance.core.case import Case, SourceOption
+from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.wording import counted
 from conformance.core.wrapping import fitted
-from conformance.language.streams import KAFKA
+from conformance.language.streams import FILES, KAFKA
 from conformance.own_job import job_run, pipeline_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
@@ -33,7 +33,7 @@ from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.sample import Sample
 from conformance.own_job.trial import MOST_BATCHES, QueryAnswer, Trial
 from conformance.own_job.verdict import JobVerdict
-from conformance.runner.resources import EngineUse
+from conformance.runner.resources import EngineUse, check_packages
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob, Published
@@ -85,10 +85,11 @@ def check(
         None,
         job_options.INPUT,
     ),
-    source: SourceOption = option(
+    source: RunSource = option(
         "files",
-        "With kafka, silent streams are tried as topics too, on each version, and options such as startingOffsets take effect.",
-        "files|kafka",
+        "With kafka, silent streams are tried as topics too, on each version, and options such as startingOffsets take effect; with "
+        "delta or iceberg, those of tables do, such as startingVersion.",
+        "files|kafka|delta|iceberg",
         job_options.INPUT,
     ),
     checkpoint: str | None = option(
@@ -135,11 +136,12 @@ def check(
         where = replace(where, concurrency=where.concurrency.one_by_one())
     notes = [*notes_on_before, *notes_on_after, *_without_effect(before, after, where, speed.jobs, sinks=run_sinks)]
     own = None
+    for name, needs in {"--checkpoint": checkpoint is not None, f"--source {source}": source in TABLE_FORMATS}.items():
+        if needs and (where.runtime.runtime == "container" or before.through_connect or after.through_connect):
+            raise typer.BadParameter("only with engines of this machine, which take its settings", param_hint=name)
+    for target in (before, after):
+        check_packages(source, [target])
     if checkpoint is not None:
-        if where.runtime.runtime == "container" or before.through_connect or after.through_connect:
-            raise typer.BadParameter(
-                "only with engines of this machine, which take its settings", param_hint="--checkpoint"
-            )
         own = GivenCheckpoint.at(checkpoint)
         where, no_effect = own.with_settings(where)
         notes += no_effect
@@ -155,10 +157,10 @@ def check(
                 f"a checkpoint is of one query, and the job starts {titles}", param_hint="--checkpoint"
             )
         several = silent_streams and any(len(samples) > 1 for _, samples in asked.queries)
-        of_topics = any(options.source == KAFKA for query, _ in asked.queries for options in query.options)
-        if source == KAFKA and not several and not of_topics:
-            why = "only silent streams of a query that reads several are tried as topics, and options of Kafka"
-            errors_console([f"--source kafka has no effect: {why}"])
+        acts = any(options.source == source for query, _ in asked.queries for options in query.options)
+        if source != FILES and not acts and not (several and source == KAFKA):
+            topics = "no query reads several streams, or has" if source == KAFKA else "no query has"
+            errors_console([f"--source {source} has no effect: {topics} options of {source} that can act"])
         # Reading what is published takes seconds of one core, which the engines need until one of them has ended.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.

@@ -169,6 +169,8 @@ class Restart(Frozen):
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows and the versions that had them, while no engine runs, as when their
     time is over."""
+    rewritten: bool = False
+    """Whether all rows of Delta tables are written again, in a commit that changes rows, while no engine runs."""
     recreated: Arrival = {}
     """The streams whose source is deleted and made again with these rows, while no engine runs."""
     alter: Mapping[str, Schema] = {}
@@ -385,6 +387,8 @@ class Case(AnyCase):
     topics: Mapping[str, KafkaSource] = {}
     tables: Mapping[str, TableFormat] = {}
     """The streams that are read from a table."""
+    table_options: Mapping[str, Mapping[str, str]] = {}
+    """Those of them that choose for themselves what a micro-batch reads, and how: all commits of a first step wait when a query starts."""
     in_memory: frozenset[str] = frozenset()
     """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
     query: InstanceOf[Pipeline]

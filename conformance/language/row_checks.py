@@ -161,6 +161,9 @@ def _check_topics(case: Node, declared: Entries, report: ProblemReport) -> None:
         if aged is not None and not topics and not tables:
             message = "no stream has `source: kafka`, `delta` or `iceberg`, whose records could be gone"
             report.add(aged, message)
+        changed = child(step, "restart", "rewritten")
+        if changed is not None and "delta" not in map(text_of, tables):
+            report.add(changed, "no stream has `source: delta`, whose rows could be written again")
         for altered in (*entries_of(step, "alter"), *entries_of(step, "restart", "alter")):
             if text_of(sources.get(str(altered.key.value))) not in TABLE_FORMATS:
                 report.add(altered.key, f"{altered.key.value!r} is not a stream with `source: delta` or `iceberg`")

@@ -249,6 +249,10 @@ _RESTART = Record(
             constant(True),
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
         ),
+        "rewritten": Key(
+            constant(True),
+            "Whether all rows of Delta tables are written again, in a commit that changes rows, before the query starts again.",
+        ),
         "recreated": Key(
             ARRIVAL, "Stream → rows with which its source, which is deleted, is made again before the start."
         ),

@@ -9,7 +9,7 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -35,6 +35,7 @@ from conformance.language.shape import (
     Record,
     Shape,
     Text,
+    ValueShape,
     integer,
 )
 from conformance.language.source import (
@@ -145,8 +146,15 @@ MEMORY = "memory"
 FILES: Final = "files"
 _OF_KAFKA = ("partitions", "timestamp", "startingOffsets", "maxOffsetsPerTrigger", "failOnDataLoss", "minPartitions")
 """Keys that only a stream from Kafka has."""
-OF_FILES = ("maxFilesPerTrigger", "latestFirst", "maxFileAge", "cleanSource")
-"""Keys that only a stream of files has."""
+_LIMIT = "maxFilesPerTrigger"
+OF_FILES = (_LIMIT, "latestFirst", "maxFileAge", "cleanSource")
+"""Keys that a stream of files has."""
+_OF_ICEBERG = (_LIMIT, "startingTimestamp")
+_FLAGS_OF_DELTA = ("ignoreChanges", "skipChangeCommits", "readChangeFeed")
+_OF_DELTA = (*_OF_ICEBERG, "startingVersion", *_FLAGS_OF_DELTA)
+_OWN: Mapping[str, Sequence[str]] = {"iceberg": _OF_ICEBERG, "delta": _OF_DELTA, KAFKA: _OF_KAFKA, FILES: OF_FILES}
+"""Source → the keys that its streams have."""
+_HINTS = {FILES: "files: ", "delta": "delta: ", "iceberg": "tables: ", KAFKA: "a topic: add `source: kafka`, or "}
 
 
 class _Declared(Record):
@@ -156,13 +164,14 @@ class _Declared(Record):
         if not super().validate(node, report) or not isinstance(node, Entries):
             return False
         source = text_of(node.get("source")) or FILES
-        of_files = [report.forbid(node, key, f"`{key}` is of files: remove it") for key in OF_FILES if source != FILES]
-        if any(of_files):
+        own = _OWN.get(source, ())
+        of_others = {key: kind for kind, keys in _OWN.items() for key in keys if key not in own}
+        if any(
+            [*(report.forbid(node, key, f"`{key}` is of {_HINTS[kind]}remove it") for key, kind in of_others.items())]
+        ):
             return False
         if source != KAFKA:
-            hint = "is of a topic: add `source: kafka`, or remove it"
-            forbidden = [report.forbid(node, name, f"`{name}` {hint}") for name in _OF_KAFKA]
-            return not any(forbidden)
+            return True
         offsets, count = node.get("startingOffsets"), node.get("partitions")
         partitions = count.value if isinstance(count, Scalar) else 1
         if isinstance(offsets, Items) and len(offsets.items) != partitions:
@@ -221,13 +230,23 @@ _DECLARED = _Declared(
         ),
         "minPartitions": Key(integer(1), "Of `source: kafka`: tasks for the records of a micro-batch, at least."),
         "maxFilesPerTrigger": Key(
-            integer(1), "Of files: how many a micro-batch reads at most; without, all that wait."
+            integer(1), "Of files and tables: how many files a micro-batch reads at most; without, all that wait."
         ),
         "latestFirst": Key(BOOLEAN, "Of files: whether a micro-batch reads the newest first."),
         "maxFileAge": Key(_AGE, "Of files: how much older than the newest that was read a file may be."),
         "cleanSource": Key(
             Choice("way", ("off", "delete", "archive")), "Of files: what becomes of those that were read."
         ),
+        "startingVersion": Key(
+            ValueShape(
+                "`latest` or a whole number",
+                lambda value: value == "latest" or type(value) is int,
+                {"anyOf": [{"const": "latest"}, {"type": "integer"}]},
+            ),
+            "Of `source: delta`: the commit from which on a query without checkpoint reads; 0 makes the table.",
+        ),
+        "startingTimestamp": Key(integer(0), "Of tables: the commit from whose time on it reads."),
+        **{key: Key(BOOLEAN, f"Of `source: delta`: the option `{key}`.") for key in _FLAGS_OF_DELTA},
     },
 )
 
@@ -241,7 +260,7 @@ STREAMS = MapOf(
 
 def with_sources(values: Json) -> Json:
     """Make ``streams`` schemas; ``topics``, ``tables`` and ``in_memory`` say which are not read from files, ``files`` how some are."""
-    schemas, files, topics, tables, in_memory = {}, {}, {}, {}, set()
+    schemas, files, topics, tables, table_options, in_memory = {}, {}, {}, {}, {}, set()
     for name, declared in values["streams"].items():
         stream = declared if isinstance(declared, dict) else {"schema": declared}
         schemas[name] = stream["schema"]
@@ -249,11 +268,13 @@ def with_sources(values: Json) -> Json:
             topics[name] = {key: stream[key] for key in _OF_KAFKA if key in stream}
         elif stream.get("source") in TABLE_FORMATS:
             tables[name] = stream["source"]
+            if chosen := {key: str(stream[key]).lower() for key in _OF_DELTA if key in stream}:
+                table_options[name] = chosen
         elif stream.get("source") == MEMORY:
             in_memory.add(name)
         elif chosen := {key: stream[key] for key in OF_FILES if key in stream}:
             files[name] = chosen
-    of_others = {"topics": topics, "tables": tables, "in_memory": frozenset(in_memory)}
+    of_others = {"topics": topics, "tables": tables, "table_options": table_options, "in_memory": frozenset(in_memory)}
     return {**values, "streams": schemas, "files": files, **of_others}
 
 

@@ -228,7 +228,7 @@ class CaseSimulation:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":
             self._checkpoint = self._checkpoint.without_newest_commit()
-        if action.aged_out and (action.how != "graceful" or self._case.tables):
+        if action.rewritten or (action.aged_out and (action.how != "graceful" or self._case.tables)):
             raise Unpredictable("rows that may be gone")
         for damage, part in action.damage.items():
             self._damaged(damage, part)
@@ -345,7 +345,7 @@ class CaseSimulation:
         backlog = any(isinstance(step.action, Backlog) for step in self._case.steps)
         cut = any(source.max_files_per_trigger != 1 for source in self._case.files.values()) and backlog
         cut = cut or any(topic.max_offsets_per_trigger for topic in self._case.topics.values())
-        if cut or (self._case.files and len(self._case.streams) > 1):
+        if cut or self._case.table_options or (self._case.files and len(self._case.streams) > 1):
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         if early := self._left_out & self._pipeline.streams():
             raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")

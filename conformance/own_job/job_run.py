@@ -17,7 +17,7 @@ from conformance.checkpoints.state_difference import (
     state_differences,
     state_workarounds,
 )
-from conformance.core.case import Case, Expectation, Restart, SourceOption
+from conformance.core.case import Case, Expectation, Restart, RunSource
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity, Observation
@@ -28,7 +28,7 @@ from conformance.judging.comparison import divergences
 from conformance.judging.verdict import why_incoherent
 from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
-from conformance.language.streams import FILES
+from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.analyzed_plan import JobPlan, not_fixed
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
@@ -536,6 +536,10 @@ UNFIT = "-unfit"
 """What the name of a case ends with in which rows come that do not parse, divide or fit."""
 WAITING_FILES = 12
 """Into how many files a sample is divided that wait when a query starts."""
+WAITING_COMMITS = 4
+"""The same of a table, in commits; two more come while it runs."""
+CHANGES = ("skipChangeCommits", "ignoreChanges", "readChangeFeed")
+"""The options of Delta that say what to do with a commit that changes rows."""
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -543,7 +547,7 @@ FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 class ActingOptions:
     """Options of the sources of a query that act where its streams have this source."""
 
-    source: SourceOption
+    source: RunSource
     streams: Mapping[str, Mapping[str, Json]]
     """What each of the streams has beside its schema in a case."""
     shown: str
@@ -696,17 +700,21 @@ def rows_in_files(
 def write_options(job: OwnQuery, samples: Sequence[Sample], folder: Path, acting: ActingOptions) -> Case:
     """Write the case in which options of the sources act; see `write_job` for errors.
 
-    Files wait when the query starts. Of topics, the first part is there when the query starts, and the rest comes while it runs.
+    Files wait when the query starts. Of topics and tables, some is there when the query starts, and the rest comes while it runs.
+    Where options are about commits that change rows, all rows of the tables are written again before the restart.
     """
     sending = [sample for sample in samples if sample.rows]
-    of_files = acting.source == FILES
-    arriving = [*arrivals(sending, WAITING_FILES if of_files else 2)]
+    more = {FILES: (WAITING_FILES, 0), KAFKA: (0, 2)}
+    wait, later = more.get(acting.source, (WAITING_COMMITS, 2))
+    arriving = [*arrivals(sending, wait + later)]
     own = [{stream: [*map(list, rows)] for stream, rows in each.rows.items()} for each in arriving if each.rows]
     ahead = [own.pop()] if arriving[-1].name == FAR_AHEAD_COMES else []
-    sample: list[Json] = (
-        [{"name": f"{len(own)} files wait", "backlog": own}] if of_files else [{"add": each} for each in own]
-    )
-    steps = [*sample, {"restart": "graceful"}, *({"name": FAR_AHEAD_COMES, "add": each} for each in ahead)]
+    what = "files" if acting.source == FILES else "commits"
+    sample: list[Json] = [{"name": f"{len(own[:wait])} {what} wait", "backlog": own[:wait]}] if wait else []
+    sample += [{"add": each} for each in own[wait:]]
+    changes = any(key in CHANGES for keys in acting.streams.values() for key in keys)
+    restart: Json = {"how": "graceful", "rewritten": True} if changes else "graceful"
+    steps = [*sample, {"restart": restart}, *({"name": FAR_AHEAD_COMES, "add": each} for each in ahead)]
     return _write(job, samples, steps, folder, f"{OPTIONS}{acting.source}", declared=acting.streams)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from conformance.core.case import SourceOption
+from conformance.core.case import TABLE_FORMATS, RunSource
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.language.printing import inline
 from conformance.language.streams import FILES, KAFKA
-from conformance.own_job.job_run import WAITING_FILES, ActingOptions
+from conformance.own_job.job_run import CHANGES, WAITING_COMMITS, WAITING_FILES, ActingOptions
 from harness.engine.protocol import SourceSeen
 from reports.results.status import Statement
 
@@ -71,14 +70,19 @@ _ALLOWED: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """Source → option → a pattern of the values that it takes, and what they are."""
 _LIMIT = "maxFilesPerTrigger"
-_KEYS: Mapping[str, Mapping[str, str]] = {
-    FILES: {key.lower(): key for key in (_LIMIT, "latestFirst", "cleanSource")},
-    KAFKA: {key.lower(): key for key in ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions")},
-    # A file of the trial is like a file of a table or of a folder that Auto Loader reads.
-    **{source: {_LIMIT.lower(): _LIMIT} for source in ("cloudfiles", "delta", "table")},
-    "iceberg": {"streamingmaxfilespermicrobatch": _LIMIT},
+_OF_DELTA = {key.lower(): key for key in (_LIMIT, "startingVersion", "startingTimestamp", *CHANGES)}
+_KEYS: Mapping[RunSource, Mapping[str, Mapping[str, str]]] = {
+    FILES: {
+        FILES: {key.lower(): key for key in (_LIMIT, "latestFirst", "cleanSource")},
+        # A file of the trial is like a file of a table or of a folder that Auto Loader reads.
+        **{source: {_LIMIT.lower(): _LIMIT} for source in ("cloudfiles", "delta", "table")},
+        "iceberg": {"streamingmaxfilespermicrobatch": _LIMIT},
+    },
+    KAFKA: {KAFKA: {key.lower(): key for key in ("startingOffsets", "maxOffsetsPerTrigger", "minPartitions")}},
+    "delta": dict.fromkeys(("delta", "table"), _OF_DELTA),
+    "iceberg": {"iceberg": {"streamingmaxfilespermicrobatch": _LIMIT, "streamfromtimestamp": "startingTimestamp"}},
 }
-"""Source → option → the key for it that a stream of a case has."""
+"""What the rows of a trial come from → source → option → the key for it that a stream of a case has."""
 
 
 def check(program: str, sources: Iterable[SourceSeen]) -> None:
@@ -98,23 +102,20 @@ def check(program: str, sources: Iterable[SourceSeen]) -> None:
 
 
 def acting(sources: Iterable[SourceSeen]) -> Iterator[ActingOptions]:
-    """Yield the options of files and tables, and then those of topics, that can act in a trial of their own, whose streams are such."""
-    acts = [(source, _acts(source)) for source in sources]
-    for kind in (FILES, KAFKA):
-        own = {source.name: keys for source, keys in acts if keys and (_kind(source) == KAFKA) == (kind == KAFKA)}
+    """Yield the options that can act in trials of their own, whose streams are files, topics or tables."""
+    read = [*sources]
+    for kind in _KEYS:
+        own = {source.name: keys for source in read if (keys := _acts(source, kind))}
         if own:
-            named = (
-                f"{', '.join(f'{shown}={inline(value)}' for shown, _, value in keys.values())} of {name}"
-                for name, keys in own.items()
-            )
-            of_kind: Mapping[str, Json] = {"source": KAFKA} if kind == KAFKA else {}
+            named = (f"{', '.join(shown for shown, _, _ in keys.values())} of {name}" for name, keys in own.items())
+            of_kind: Mapping[str, Json] = {"source": kind} if kind != FILES else {}
             streams = {
                 name: {**of_kind, **{key: value for _, key, value in keys.values()}} for name, keys in own.items()
             }
             yield ActingOptions(kind, streams, " and ".join(named))
 
 
-def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
+def not_acting(options: ActingOptions, source: RunSource) -> Statement:
     """Say that options did not act which can; ``source``: what ``--source`` says."""
     how = f": --source {options.source} lets them act" if options.source not in (FILES, source) else ""
     return Statement("unsupported", "–", f"not tried: {options.shown}{how}")
@@ -122,7 +123,7 @@ def not_acting(options: ActingOptions, source: SourceOption) -> Statement:
 
 def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
     """Say which options no trial lets act, since its rows are those of a sample; ``but``: without those of `acting`."""
-    acts = _acts(source) if but else {}
+    acts = {called for kind in _KEYS for called in _acts(source, kind)} if but else set[str]()
     decide = [(name, value) for name, value in source.options.items() if _decides(_called(name), value)]
     shown = [_shown(name, value) for name, value in decide if _called(name) not in acts]
     if shown:
@@ -135,18 +136,24 @@ def not_tried(source: SourceSeen, *, but: bool) -> Iterator[Statement]:
         yield Statement("unsupported", "–", f"{what} {'are' if len(shown) > 1 else 'is'} not tried: {why}")
 
 
-def _acts(source: SourceSeen) -> dict[str, tuple[str, str, Json]]:
+def _acts(source: SourceSeen, kind: RunSource) -> dict[str, tuple[str, str, Json]]:
     """The options of a source that can act: each as it is shown, with the key of a stream that stands for it, and its value."""
-    kind, written = _kind(source), dict[str, tuple[str, str, Json]]()
+    written = dict[str, tuple[str, str, Json]]()
     options = {_called(name): (name, value.strip().lower()) for name, value in source.options.items()}
-    for called, key in _KEYS.get(kind, {}).items():
+    for called, key in _KEYS[kind].get(_kind(source), {}).items():
         name, value = options.get(called, (key, ""))
+        begins = kind in TABLE_FORMATS and key.startswith("starting")
         # Neither offsets of a real topic nor a limit above all files of the trial can.
-        beyond = kind != KAFKA and value.isdigit() and int(value) >= WAITING_FILES
-        if value and _decides(called, value) and value[0] not in "{-+0" and not beyond:
-            shown = key if key.lower() == called else name
-            written[called] = (shown, key, int(value) if value.isdigit() else value == "true" or value)
-    return written
+        beyond = kind != KAFKA and not begins and value.isdigit() and int(value) >= WAITING_FILES
+        if value and _decides(called, value) and (begins or value[0] not in "{-+0") and not beyond:
+            shown = f"{key if key.lower() == called else name}={value}"
+            typed: Json = int(value) if value.isdigit() else value == "true" or value
+            if begins and value != "latest" and typed not in range(WAITING_COMMITS):
+                typed = WAITING_COMMITS // 2 + 1
+                shown += f" as version {typed}"
+            written[called] = (shown, key, typed)
+    limited = kind in TABLE_FORMATS and {key for _, key, _ in written.values()} <= {_LIMIT}
+    return {} if limited else written  # as a limit of files
 
 
 def _kind(source: SourceSeen) -> str:

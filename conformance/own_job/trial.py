@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from conformance.core.case import Case, SourceOption
+from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.data import Json
 from conformance.core.temporary_folder import temporary_folder
 from conformance.language.streams import FILES, KAFKA
@@ -56,6 +56,7 @@ CONDITIONS = {
     "other_partitions": "with another number of shuffle partitions after the restart",
     "options_of_files": "with files that wait when it starts, and",
     "options_of_topics": "with a topic that has rows when it starts, and",
+    "options_of_tables": "with a table that has commits when it starts, and",
 }
 """Stress, as in the JSON document → what it does."""
 
@@ -91,7 +92,11 @@ class Known(Protocol):
         """
 
 
-_OPTIONS_OF: Mapping[SourceOption, str] = {FILES: "options_of_files", KAFKA: "options_of_topics"}
+_OPTIONS_OF: Mapping[RunSource, str] = {
+    FILES: "options_of_files",
+    KAFKA: "options_of_topics",
+    **dict.fromkeys(TABLE_FORMATS, "options_of_tables"),
+}
 """Source → the stress in which options of such sources act."""
 
 
@@ -188,7 +193,7 @@ class Trial:
     batches: int
     silent_streams: bool
     repeat_rows: bool
-    source: SourceOption
+    source: RunSource
     known: Callable[[JobVerdict], Known | None]
     """What is published about the query of a verdict."""
     listener: TrialListener

@@ -32,7 +32,7 @@ NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
-_FIRST_MODIFIED_S = 1_767_225_600
+FIRST_MODIFIED_S = 1_767_225_600
 """The modification time of the first file, the same in every run, since a query may emit it: 2026-01-01, in seconds since the epoch."""
 
 
@@ -42,6 +42,9 @@ class Arrivals:
     paced = True
     """Whether each micro-batch reads the rows of one arrival, however many wait. If not, the rows of the next one may be placed only
     while the micro-batch of those before it runs; and a query that finds nothing when it starts runs an empty micro-batch."""
+
+    waits = False
+    """Whether all that arrives in a first step is there when the query starts."""
 
     def read(self, reader: Any, stream: str) -> Any:
         """The streaming DataFrame of a stream, with the columns of its schema. ``reader``: a ``DataStreamReader``."""
@@ -70,6 +73,10 @@ class Arrivals:
     def age_out(self) -> None:
         """Remove all records of topics and all rows of tables, whether they are read or not."""
         raise NotImplementedError("there is no topic")
+
+    def rewrite(self) -> None:
+        """Write all rows of Delta tables again, in a commit that changes rows."""
+        raise NotImplementedError("there is no table")
 
     def recreate(self, batch: ArrivingBatch) -> None:
         """Delete the sources of streams, and make them again with these rows."""
@@ -126,7 +133,7 @@ class FileArrivals(DirectoryArrivals):
             before += [self.directory(name) + "/" + file for file in files.names(self.directory(name))]
         self._placed = max((int(path.rpartition("/")[2].partition(".")[0]) for path in before), default=0)
         # Sources read files in the order of their modification times, which must not depend on how fast we write them.
-        self._clock = max((files.modified(path) for path in before), default=_FIRST_MODIFIED_S)
+        self._clock = max((files.modified(path) for path in before), default=FIRST_MODIFIED_S)
         files.remove(self._staging)  # files that a killed process had not placed yet
         files.make_directory(self._staging)
 
@@ -345,7 +352,7 @@ class MixedArrivals(Arrivals):
     def __init__(self, files: FileArrivals, records: RecordArrivals) -> None:
         self._files = files
         self._records = records
-        for name in ("renew", "grow", "age_out", "alter", "records", "behind", "close"):
+        for name in ("renew", "grow", "age_out", "rewrite", "alter", "records", "behind", "close", "waits"):
             setattr(self, name, getattr(records, name))
 
     def stream_of(self, source: dict[str, Any]) -> str | None:

@@ -246,7 +246,7 @@ class Execution:
             self._start()
             self._await_termination()
             return
-        if self._arrivals.paced:
+        if self._arrivals.paced or (self._arrivals.waits and self._query is None):
             now = self._arrivals.stage(step.batches)
         else:
             staged = [self._arrivals.stage([batch]) for batch in step.batches]
@@ -287,6 +287,8 @@ class Execution:
             self._arrivals.grow(stream, partitions)
         if step.aged_out:
             self._arrivals.age_out()
+        if step.rewritten:
+            self._arrivals.rewrite()
         if step.recreated:
             self._arrivals.recreate(step.recreated)
         self._alter(step)

@@ -67,6 +67,7 @@ class StepRequest:
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
     aged_out: bool = False
+    rewritten: bool = False
     recreated: Optional[ArrivingBatch] = None
     alter: Optional[Dict[str, str]] = None
     checkpoint: Optional[str] = None

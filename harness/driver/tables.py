@@ -1,19 +1,23 @@
 """Rows on their way into the engine as commits to tables: an arrival is one commit, which one micro-batch reads.
 
 A table has the columns of its stream and a BOOLEAN column, true for each row of the case. An arrival without rows is a commit with one
-row in which it is false, so that the offset moves; the query does not see that row.
+row in which it is false, so that the offset moves; the query does not see that row. Where a query reads the change feed of its table, the
+rows of the case that are inserted, or come of an update, are appended. Commits to Delta are an hour apart.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .arrivals import JSON_OPTIONS, RecordArrivals, read_offset, stream_at
+from .arrivals import FIRST_MODIFIED_S, JSON_OPTIONS, RecordArrivals, read_offset, stream_at
 from .files import WritableFiles
 from .request import Partitions, StreamRequest
 
 _IS_ROW = "conformance_row"
+_FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+"""The columns that a change feed has beside those of its table: https://docs.delta.io/delta-change-data-feed/"""
 
 
 class Commit(NamedTuple):
@@ -39,9 +43,11 @@ class TableArrivals(RecordArrivals):
         files.make_directory(self._staging)
         self._tables = {name: _FORMATS[str(stream.table)](spark, files) for name, stream in streams.items()}
         self._columns = {name: spark.createDataFrame([], stream.ddl).schema for name, stream in streams.items()}
-        for name, table in self._tables.items():
+        self.waits = any(stream.options is not None for stream in streams.values())
+        self._feeds = {name for name, stream in streams.items() if "readChangeFeed" in (stream.options or {})}
+        for name in streams:
             if not files.exists(self.directory(name)):
-                table.create(self.directory(name), self._frame(name, []))
+                self._create(name)
 
     def directory(self, stream: str) -> str:
         return self._root + "/" + stream
@@ -49,7 +55,8 @@ class TableArrivals(RecordArrivals):
     def read(self, reader: Any, stream: str) -> Any:
         from pyspark.sql import functions as F
 
-        records = self._tables[stream].read(reader, self.directory(stream)).where(_IS_ROW)
+        records = self._tables[stream].read(reader, self.directory(stream), self._streams[stream].options)
+        records = records.where(_IS_ROW)
         types = {field.name: field.dataType for field in records.schema.fields}
         columns = []
         for field in self._columns[stream].fields:
@@ -63,7 +70,9 @@ class TableArrivals(RecordArrivals):
 
     def _records(self, name: str, partitions: Partitions) -> List[Commit]:
         files = []
-        for rows in partitions:
+        for of_partition in partitions:
+            gone = ("delete", "update_preimage") if name in self._feeds else ()
+            rows = [row for row in of_partition if row.get(_FEED[0]) not in gone]
             if rows:
                 files.append(self._write([dict(row, **{_IS_ROW: True}) for row in rows]))
         return [Commit(name, files or [self._write([{_IS_ROW: False}])])]
@@ -81,6 +90,16 @@ class TableArrivals(RecordArrivals):
             if commit.stream in self._altered:
                 frame = _with_columns(frame, self._spark.read.format(table.name).load(directory).schema)
             table.append(directory, frame)
+            table.date(directory)
+
+    def _create(self, stream: str) -> None:
+        feed = ["delta.enableChangeDataFeed"] if stream in self._feeds else []
+        self._tables[stream].create(self.directory(stream), self._frame(stream, []), **dict.fromkeys(feed, "true"))
+        self._tables[stream].date(self.directory(stream))
+
+    def rewrite(self) -> None:
+        for name, table in self._tables.items():
+            table.rewrite(self.directory(name))
 
     def age_out(self) -> None:
         """Delete all rows of all tables, and the versions that had them."""
@@ -91,7 +110,7 @@ class TableArrivals(RecordArrivals):
         for name in batch:
             self._altered.discard(name)
             self._files.remove(self.directory(name))
-            self._tables[name].create(self.directory(name), self._frame(name, []))
+            self._create(name)
         self.place(self.stage([batch]))
 
     def alter(self, stream: str, ddl: str) -> None:
@@ -105,7 +124,9 @@ class TableArrivals(RecordArrivals):
         """The rows of files, as the source for files reads them."""
         from pyspark.sql.types import BooleanType, StructField, StructType
 
-        schema = StructType([*self._columns[stream].fields, StructField(_IS_ROW, BooleanType())])
+        feed = _FEED if stream in self._feeds else ()
+        fields = [field for field in self._columns[stream].fields if field.name not in feed]
+        schema = StructType([*fields, StructField(_IS_ROW, BooleanType())])
         if not files:
             return self._spark.createDataFrame([], schema)
         return self._spark.read.schema(schema).options(**JSON_OPTIONS).json(files)
@@ -139,16 +160,22 @@ class _Table:
         self._spark = spark
         self._files = files
 
-    def create(self, path: str, frame: Any) -> None:
+    def create(self, path: str, frame: Any, **settings: str) -> None:
         """Make an empty table with the columns of a frame without rows."""
         raise NotImplementedError
 
     def append(self, path: str, frame: Any) -> None:
         frame.write.format(self.name).mode("append").save(path)
 
-    def read(self, reader: Any, path: str) -> Any:
-        """The stream of all commits from the first on."""
-        return reader.format(self.name).load(path)
+    def rewrite(self, path: str) -> None:
+        """Write all rows again, in a commit that changes rows, if the format can."""
+
+    def date(self, path: str) -> None:
+        """Let the newest commit be an hour younger than the one before it, if the format can."""
+
+    def read(self, reader: Any, path: str, options: Optional[Dict[str, str]]) -> Any:
+        """The stream of all commits from the first on, or of what the options say."""
+        return reader.format(self.name).options(**(options or {})).load(path)
 
     def age_out(self, path: str) -> None:
         """Delete all rows, and the versions that had them, as when their retention has ended."""
@@ -176,12 +203,25 @@ class DeltaTables(_Table):
 
     name = "delta"
 
-    def create(self, path: str, frame: Any) -> None:
-        self.append(path, frame)
+    def create(self, path: str, frame: Any, **settings: str) -> None:
+        # The times of commits are long past, and old ones stay.
+        frame.write.format("delta").options(**settings, **{"delta.enableExpiredLogCleanup": "false"}).save(path)
 
-    def read(self, reader: Any, path: str) -> Any:
+    def rewrite(self, path: str) -> None:
+        self._spark.sql("UPDATE delta.`{0}` SET {1} = {1}".format(path, _IS_ROW))
+        self.date(path)
+
+    def date(self, path: str) -> None:
+        newest = max(name for name in self._files.names(path + "/_delta_log") if name.endswith(".json"))
+        self._files.set_modified("{}/_delta_log/{}".format(path, newest), FIRST_MODIFIED_S + int(newest[:-5]) * 3600)
+
+    def read(self, reader: Any, path: str, options: Optional[Dict[str, str]]) -> Any:
         # Else the first micro-batch reads the table as it is then, whose files have another order than the commits.
-        return super().read(reader.option("startingVersion", "0"), path)
+        options = {"startingVersion": "0"} if options is None else dict(options)
+        if "startingTimestamp" in options:
+            time = datetime.fromtimestamp(FIRST_MODIFIED_S + int(options["startingTimestamp"]) * 3600, timezone.utc)
+            options["startingTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return super().read(reader, path, options)
 
     def age_out(self, path: str) -> None:
         """https://docs.delta.io/delta-utility/#remove-files-no-longer-referenced-by-a-delta-table"""
@@ -232,12 +272,21 @@ class IcebergTables(_Table):
         self._iceberg = spark.sparkContext._jvm.org.apache.iceberg
         self._catalog = self._iceberg.hadoop.HadoopTables(spark.sparkContext._jsc.hadoopConfiguration())
 
-    def create(self, path: str, frame: Any) -> None:
+    def create(self, path: str, frame: Any, **settings: str) -> None:
         schema = self._iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema())
         # Snapshots of the first version of the format have no numbers.
-        settings = {"format-version": "2"}
+        settings = {"format-version": "2", **settings}
         table = self._catalog.create(schema, self._iceberg.PartitionSpec.unpartitioned(), settings, path)
         table.newAppend().commit()
+
+    def read(self, reader: Any, path: str, options: Optional[Dict[str, str]]) -> Any:
+        given = {_OF_ICEBERG[key]: value for key, value in (options or {}).items()}
+        for key in given.keys() & {"stream-from-timestamp"}:
+            snapshots = self._catalog.load(path).snapshots()
+            given[key] = str(
+                next(at.timestampMillis() for at in snapshots if at.sequenceNumber() == int(given[key]) + 1)
+            )
+        return super().read(reader, path, given)
 
     def age_out(self, path: str) -> None:
         """https://iceberg.apache.org/docs/latest/maintenance/#expire-snapshots"""
@@ -270,4 +319,8 @@ class IcebergTables(_Table):
         return self._catalog.load(path).snapshot(int(offset["snapshot_id"])) if "snapshot_id" in offset else None
 
 
+_OF_ICEBERG = {
+    "startingTimestamp": "stream-from-timestamp",
+    "maxFilesPerTrigger": "streaming-max-files-per-micro-batch",
+}
 _FORMATS = {"delta": DeltaTables, "iceberg": IcebergTables}

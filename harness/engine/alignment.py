@@ -109,7 +109,9 @@ class _Arrivals:
         case, action = self._case, step.action
         # A file may be too old to be read, and what is made again begins elsewhere than where the query goes on.
         again = any(isinstance(done.action, Restart) and done.action.recreated for done in case.steps[: step.number])
-        self.known = not again and all(source.max_file_age is None for source in case.files.values())
+        self.known = (
+            not again and not case.table_options and all(source.max_file_age is None for source in case.files.values())
+        )
         if batches:
             # What the query does not read, though the case says so, is left to the verdict.
             self._query &= {read.stream for batch in batches for read in batch.sources}

@@ -90,6 +90,8 @@ class StepRequest(Message):
     """The new number of partitions of the state, which a restart divides; None to leave them."""
     aged_out: bool = False
     """Whether topics lose all their records, and tables their rows, before a restart."""
+    rewritten: bool = False
+    """Whether all rows of Delta tables are written again, in one commit that changes rows, before a restart."""
     recreated: dict[str, Partitions] = {}
     """Stream → the rows with which a restart makes its source again, which it deletes."""
     alter: dict[str, str] = {}

@@ -215,7 +215,7 @@ def _stream(name: str, case: Case) -> StreamRequest:
     return StreamRequest(
         ddl=case.streams[name].ddl,
         files=files,
-        options=case.files[name].options() if name in case.files else None,
+        options=case.files[name].options() if name in case.files else case.table_options.get(name),
         topic=of_topic,
         in_memory=name in case.in_memory,
         table=case.tables.get(name),
@@ -243,6 +243,7 @@ def _step(step: Step, case: Case) -> StepRequest:
         damage=dict(action.damage) or None,
         repartition=action.repartition,
         aged_out=action.aged_out,
+        rewritten=action.rewritten,
         recreated=_rows_of(action.recreated, case),
         alter=_altered(action.alter),
         checkpoint=action.checkpoint,

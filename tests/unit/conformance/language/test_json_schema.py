@@ -138,7 +138,7 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 def test_a_case_has_the_keys_of_the_model() -> None:
     of_the_file = {"id", "path", "rowFiles", "digest", "lines", "expansion", "needsCode", "intervalMs", "notChecked"}
-    in_the_streams = {"files", "topics", "tables", "inMemory"}
+    in_the_streams = {"files", "topics", "tables", "tableOptions", "inMemory"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file - in_the_streams
 
 

@@ -292,9 +292,9 @@ def of_options(format: str, **options: str) -> ProgramSeen:
 @pytest.mark.parametrize(
     ("format", "options", "named"),
     [
-        ("delta", {"startingVersion": "5", "withEventTimeOrder": "true"}, "startingVersion=5, withEventTimeOrder=true"),
-        ("delta", {"startingTimestamp": "2026-03-01", "readChangeFeed": "true", "skipChangeCommits": "true"}, None),
-        ("table", {"startingVersion": "latest", "maxBytesPerTrigger": "1g", "ignoreDeletes": "true"}, None),
+        ("delta", {"startingVersion": "5", "withEventTimeOrder": "true"}, "withEventTimeOrder=true"),
+        ("delta", {"ignoreDeletes": "true", "skipChangeCommits": "false"}, "ignoreDeletes=true"),
+        ("table", {"maxBytesPerTrigger": "1g", "ignoreDeletes": "true"}, None),
         (
             "iceberg",
             {
@@ -302,7 +302,7 @@ def of_options(format: str, **options: str) -> ProgramSeen:
                 "streaming-max-files-per-micro-batch": "2",
                 "streaming-max-rows-per-micro-batch": "2",
             },
-            "stream-from-timestamp=1, streaming-max-rows-per-micro-batch=2",
+            "streaming-max-rows-per-micro-batch=2",
         ),
         ("delta", {"maxFilesPerTrigger": "12", "maxBytesPerTrigger": "1g"}, None),
         ("kafka", {"startingOffsets": '{"orders": {"0": 23, "1": -2}}', "minOffsetsPerTrigger": "4"}, None),
@@ -407,6 +407,75 @@ def test_options_of_files_and_topics_act_in_a_case_of_their_own(
     once = whole.model_copy(update={"queries": (query("orders", trigger="once"),)})
     ((alone, _),) = queries(JOB, once, files("orders"))
     assert (alone.options, len(alone.statements)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "source", "keys", "shown", "rewritten"),
+    [
+        (
+            "delta",
+            {"startingVersion": "2", "skipChangeCommits": "true"},
+            "delta",
+            {"startingVersion": 2, "skipChangeCommits": True},
+            "startingVersion=2, skipChangeCommits=true of orders",
+            True,
+        ),
+        (
+            "table",
+            {"startingVersion": "latest"},
+            "delta",
+            {"startingVersion": "latest"},
+            "startingVersion=latest of orders",
+            False,
+        ),
+        (
+            "delta",
+            {"startingVersion": "812"},
+            "delta",
+            {"startingVersion": 3},
+            "startingVersion=812 as version 3 of orders",
+            False,
+        ),
+        ("delta", {"startingVersion": "0"}, "delta", {"startingVersion": 0}, "startingVersion=0 of orders", False),
+        (
+            "delta",
+            {"startingTimestamp": "2026-03-01", "readChangeFeed": "true"},
+            "delta",
+            {"startingTimestamp": 3, "readChangeFeed": True},
+            "startingTimestamp=2026-03-01 as version 3, readChangeFeed=true of orders",
+            True,
+        ),
+        (
+            "iceberg",
+            {"stream-from-timestamp": "1767225600000"},
+            "iceberg",
+            {"startingTimestamp": 3},
+            "stream-from-timestamp=1767225600000 as version 3 of orders",
+            False,
+        ),
+    ],
+)
+def test_options_of_tables_act_on_commits_of_which_most_wait(
+    files, tmp_path, format, options, source, keys, shown, rewritten
+) -> None:
+    (first, samples), _ = queries(JOB, of_options(format, **options), files("orders", "clicks"))
+    assert first.options == (ActingOptions(source, {"orders": {"source": source, **keys}}, shown),)
+    assert first.statements == ()
+    case = write_options(first, [replace(each, rows=each.rows * 24) for each in samples], tmp_path, first.options[0])
+    assert case.tables == {"orders": source}
+    assert case.table_options == {"orders": {key: str(value).lower() for key, value in keys.items()}}
+    rows = [[len(each["orders"].partitions[0]) for each in step.arrivals() if each] for step in case.steps]
+    assert rows == [[4] * 4, [4], [4], [], [1]]
+    assert case.steps[3].action.rewritten == rewritten
+
+
+def test_a_limit_of_a_table_acts_on_its_commits_too_where_other_options_do(files) -> None:
+    options = {"maxFilesPerTrigger": "2", "startingVersion": "1"}
+    (first, _), _ = queries(JOB, of_options("delta", **options), files("orders", "clicks"))
+    assert [(acting.source, *acting.streams["orders"].values()) for acting in first.options] == [
+        ("files", 2),
+        ("delta", "delta", 2, 1),
+    ]
 
 
 def test_a_flow_says_what_of_a_pipeline_is_not_tried_as_a_query(files) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.driver import tables
+from harness.driver.arrivals import FIRST_MODIFIED_S
 from harness.driver.files import LocalFiles
 from harness.driver.request import StreamRequest
 from harness.driver.tables import DeltaTables, TableArrivals
@@ -19,7 +20,8 @@ STREAM = StreamRequest("at TIMESTAMP, v INT", 1, table="delta")
 class Recorded(DeltaTables):
     """Tables of Delta that are kept as lists of the rows of each commit."""
 
-    def create(self, path, _frame):
+    def create(self, path, _frame, **settings):
+        self.settings = settings
         self._spark.tables[path] = []
         LocalFiles().make_directory(path + "/_delta_log")
         self._log(path)
@@ -80,6 +82,54 @@ def test_another_process_finds_the_tables_and_nothing_that_was_not_placed(arriva
     again.place(again.stage([{"a": [[{"v": 3}]]}]))
     commits = spark.tables[f"{tmp_path}/a"]
     assert [[row["v"] for row in file] for commit in commits for file in commit] == [[2], [3]]
+
+
+def test_commits_to_delta_are_an_hour_apart_and_options_name_their_times(arrivals, tmp_path):
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}]]}, {"a": [[{"v": 2}]]}]))
+    log = sorted((tmp_path / "a" / "_delta_log").iterdir())
+    assert [file.stat().st_mtime - FIRST_MODIFIED_S for file in log] == [0, 3600, 7200]
+    reader = Reader()
+    arrivals._tables["a"].read(reader, "/a", {"startingTimestamp": "2", "skipChangeCommits": "true"})
+    assert reader.given == {"startingTimestamp": "2026-01-01T02:00:00Z", "skipChangeCommits": "true"}
+    arrivals._tables["a"].read(reader, "/a", None)
+    assert reader.given["startingVersion"] == "0"
+
+
+class Reader:
+    def __init__(self):
+        self.given = {}
+
+    def format(self, _name):
+        return self
+
+    def options(self, **given):
+        self.given.update(given)
+        return self
+
+    def load(self, _path):
+        return self
+
+
+def test_of_a_change_feed_the_table_gets_the_rows_that_it_has_in_the_end(spark, tmp_path):
+    stream = StreamRequest("v INT, _change_type STRING", 1, table="delta", options={"readChangeFeed": "true"})
+    arrivals = TableArrivals(str(tmp_path), {"a": stream}, LocalFiles(), spark)
+    kinds = ("insert", "update_preimage", "update_postimage", "delete", None)
+    arrivals.place(arrivals.stage([{"a": [[{"v": at, "_change_type": kind} for at, kind in enumerate(kinds)]]}]))
+    assert [row["v"] for row in spark.tables[f"{tmp_path}/a"][0][0]] == [0, 2, 4]
+    assert arrivals._tables["a"].settings == {"delta.enableChangeDataFeed": "true"}
+    assert arrivals.waits
+
+
+def test_a_table_without_options_waits_for_nothing_and_has_no_change_feed(arrivals):
+    assert not arrivals.waits
+    assert arrivals._tables["a"].settings == {}
+
+
+def test_all_rows_of_delta_are_written_again_by_an_update_that_changes_none(spark, arrivals, tmp_path):
+    said = []
+    spark.sql = said.append
+    arrivals.rewrite()
+    assert said == [f"UPDATE delta.`{tmp_path}/a` SET conformance_row = conformance_row"]
 
 
 def test_a_table_that_is_made_again_has_only_the_commit_of_its_rows_and_the_columns_of_its_stream(
@@ -193,6 +243,17 @@ def test_the_sources_of_iceberg_are_known_by_their_snapshots(spark, catalog, tmp
     assert read((of_b[1], 2), (of_b[2], 0)) == ("b", [0])
     assert read(None, (999, 0)) == (None, None)
     assert arrivals.stream_of({"description": "FileStreamSource[file:/b]", "endOffset": {"logOffset": 0}}) is None
+
+
+def test_a_stream_of_iceberg_begins_at_the_time_of_a_commit(spark, catalog, tmp_path):
+    arrivals = TableArrivals(str(tmp_path), {"a": StreamRequest("v INT", 1, table="iceberg")}, LocalFiles(), spark)
+    snapshots = [
+        SimpleNamespace(sequenceNumber=lambda at=at: at, timestampMillis=lambda at=at: at * 10) for at in (1, 2, 3)
+    ]
+    catalog.load = lambda _path: SimpleNamespace(snapshots=lambda: snapshots)
+    reader = Reader()
+    arrivals._tables["a"].read(reader, "/a", {"startingTimestamp": "2", "maxFilesPerTrigger": "4"})
+    assert reader.given == {"stream-from-timestamp": "30", "streaming-max-files-per-micro-batch": "4"}
 
 
 def test_the_rows_of_every_table_and_the_versions_that_had_them_are_removed(spark, catalog, tmp_path, monkeypatch):
