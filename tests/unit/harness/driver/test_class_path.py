@@ -51,6 +51,17 @@ def test_somebodys_class_path_stays_as_it_is(home):
     assert ordered(home, "spark-core", **{CLASS_PATH: "/their.jar"})[CLASS_PATH] == "/their.jar"
 
 
+@pytest.mark.parametrize("variable", [False, True])
+def test_nor_is_that_of_a_vendors_defaults_replaced(home, monkeypatch, variable):
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    folder = home / ("elsewhere" if variable else "conf")
+    folder.mkdir()
+    (folder / "spark-defaults.conf").write_text(f"spark.a 1\n{CLASS_PATH} /their.jar\n")
+    assert (CLASS_PATH in ordered(home, "spark-core")) is variable
+    monkeypatch.setenv("SPARK_CONF_DIR", str(folder))
+    assert CLASS_PATH not in ordered(home, "spark-core")
+
+
 def test_without_the_setting_nothing_changes(home):
     settings = {"spark.ui.enabled": "false"}
     order_class_path(settings, str(home))
