@@ -106,13 +106,12 @@ def pin_threads(gateway: Any) -> None:
 
 _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 """The masters for which Spark makes a secret of its own, without which nobody talks to the ports of its JVM. Source: SecurityManager."""
-_OF_PYSPARK = {"spark.sql.artifact.isolation.enabled": "false"}
-"""What pyspark itself sets in each session that it makes."""
 _OF_EACH_START = re.compile(
     r"spark\.((app|repl|submit|conformance)\..*|(driver|executor)\.(id|port|extra(JavaOptions|ClassPath))"
-    r"|authenticate|master|rdd\.compress|serializer\.objectStreamReset|hadoop\.fs\.s3a\.vectored\.read\..*|ui\.showConsoleProgress)$"
+    r"|sql\.artifact\.isolation\.(enabled|alwaysApplyClassloader)|authenticate|master|rdd\.compress"
+    r"|serializer\.objectStreamReset|hadoop\.fs\.s3a\.vectored\.read\..*|ui\.showConsoleProgress)$"
 )
-"""What Spark and pyspark set whenever they start."""
+"""What Spark, its Connect server and pyspark set whenever they start."""
 _SECRET = re.compile("(?i)secret|password|token|(access|account)[.]?key|credential|://[^/\\s]*@")
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
@@ -179,7 +178,7 @@ def own_settings(
     """The settings that neither the suite nor its user has ``given``, and that differ from Spark's defaults: a vendor's, or those of a
     ``spark-defaults.conf``; without secrets. No session changes those that are ``fixed``. ``conf``: of a session that has no other use."""
     own: Dict[str, List[str]] = {"settings": [], "fixed": []}
-    known = {**_static_settings("", ""), **_OF_PYSPARK, **given}
+    known = {**_static_settings("", ""), **given}
     for key, value in sorted(settings):
         if key in known or _OF_EACH_START.match(key) or _SECRET.search(key + value):
             continue
