@@ -20,7 +20,7 @@ from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, ke
 from conformance.own_job.lateness import shortest_above
 from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, rows_given
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import Cause, duration, growing, newest_first, silent_source, units
+from conformance.query_progress.causes import Cause, duration, growing, newest_first, silent_source, units, written
 from conformance.query_progress.tracks import Queries, Run
 from conformance.query_progress.wire import Progress
 
@@ -37,9 +37,6 @@ _UNPARSED = re.compile(
 )
 _QUOTED = re.compile(r"(?:[Tt]ext|parse) '([^']*)'")
 _BY_WATERMARK = re.compile(r"state cleanup \[ left (= null)?.*?, right (= null)?")
-_CHAINED = re.compile(
-    "Multiple streaming aggregations|correctness' issue due to global watermark|not supported (after|with) aggregation"
-)
 _LOCAL = re.compile(r"\d:\d\d(:\d\d(\.\d+)?)?\s*$")
 """A text with a time of day and no zone after it."""
 _APPENDING, _REFUSING = ("kafka", "memory"), ("csv", "delta", "json", "orc", "parquet", "table", "text")
@@ -79,7 +76,7 @@ class Explained:
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
-    if (error := job.seen.error) is not None and (refused := _unparsed(error, job.plan) or _chained(error)):
+    if (error := job.seen.error) is not None and (refused := _unparsed(error, job.plan) or _refused(error)):
         return (refused,)
     run = job.run
     if cause := (run and units(run)) or _nulls(job) or _zone(job) or _other_time(job) or (run and newest_first(run)):
@@ -87,7 +84,7 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
     if cause := _future_row(job):
         return (cause,)
     never = tuple(_never_removed(job))
-    waits = None if never else (run and silent_source(run)) or _waits(job)
+    waits = None if never or job.seen.error else (run and silent_source(run)) or _waits(job)
     late = _partition(job) or _short_delay(job)
     return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)
 
@@ -113,19 +110,18 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
     made = (
         mistake for text in (*(mark.expression for mark in plan.watermarks), message) if (mistake := _mistake(text))
     )
-    why, fix = next(made, None) or (
-        "see the text",
-        "compare the pattern with the text; try_to_timestamp gives null in place of the error",
-    )
-    text = _QUOTED.search(message)
+    text, rest = _QUOTED.search(message), re.search(r"unparsed text found at index (\d+)", message)
+    left = f"it ends before {text[1][int(rest[1]) :]!r}" if text and rest else "see the text"
+    fix = "compare the pattern with the text; try_to_timestamp gives null in place of the error"
+    why, fix = next(made, (left, fix))
     evidence = f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(error.first_line, 90)}"
     return Cause.of("event-time-not-parsed", evidence, why=why, fix=fix)
 
 
-def _chained(error: ErrorSeen) -> Cause | None:
-    if _CHAINED.search(error.message) is None:
-        return None
-    return Cause.of("several-operators-below-3.5", f"the query is refused: {shortened(error.first_line, 90)}")
+def _refused(error: ErrorSeen) -> Cause | None:
+    named = (id for id, said in written().items() if "error" in said and re.search(said["error"], error.message))
+    evidence = f"the query is refused: {shortened(error.first_line, 90)}"
+    return next((Cause.of(id, evidence) for id in named), None)
 
 
 def _zone(job: Explained) -> Cause | None:

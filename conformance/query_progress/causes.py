@@ -43,14 +43,14 @@ class Cause:
 
     @classmethod
     def of(cls, id: str, *evidence: str, **values: object) -> Cause:
-        said = _written()[id]
+        said = written()[id]
         return cls(id, said["what"].format(**values), evidence, said["rule"], said["fix"].format(**values))
 
 
 @cache
-def _written() -> dict[str, dict[str, str]]:
-    written: dict[str, dict[str, str]] = read_data("conformance.query_progress", "causes.yaml")
-    return written
+def written() -> dict[str, dict[str, str]]:
+    causes: dict[str, dict[str, str]] = read_data("conformance.query_progress", "causes.yaml")
+    return causes
 
 
 def causes_of(query: Query) -> tuple[Cause, ...]:

@@ -455,7 +455,9 @@ JOBS: Mapping[str, FaultyJob] = {
     ),
     "without": FaultyJob("without", _ORDERED, ("no-watermark",), {"out": 24}, "update"),
     # 4.3 sees two columns of event time.
-    "windows-refused": FaultyJob("unique_windows_and_times", _ORDERED, first="4.3.0"),
+    "windows-refused": FaultyJob(
+        "unique_windows_and_times", _ORDERED, ("two-event-times",), progress=(), first="4.3.0"
+    ),
     "without-refused": FaultyJob("without", _ORDERED, ("no-watermark",), progress=()),
     "unbounded": FaultyJob(
         "unbounded", (), ("join-without-bound",), {"joined": 48}, sample="unbounded", nameless=("state-never-removed",)

@@ -17,7 +17,7 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.job_causes import _chained, _mistake, _nulls, _other_time, causes_of
+from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _refused, _unparsed, causes_of
 from conformance.own_job.job_run import ActingOptions, CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
@@ -163,16 +163,47 @@ def test_milliseconds_of_which_from_unixtime_makes_no_timestamp_are_the_cause(nu
 
 
 @pytest.mark.parametrize(
-    ("says", "chained"),
+    ("says", "named"),
     [
-        ("dropDuplicates is not supported after aggregation on a streaming DataFrame/Dataset", True),
-        ("mapGroupsWithState is not supported with aggregation on a streaming DataFrame/Dataset", True),
-        ("Append output mode not supported when there are streaming aggregations without watermark", False),
+        ("dropDuplicates is not supported after aggregation on a streaming DataFrame", "several-operators-below-3.5"),
+        ("mapGroupsWithState is not supported with aggregation on a DataFrame", "several-operators-below-3.5"),
+        ("Failed to copy node.\nIs otherCopyArgs specified correctly for EventTimeWatermark.", "nested-event-time"),
+        ("The event time in withWatermark must be a top-level column, but 'a.b' is nested", "nested-event-time"),
+        ("[EVENT_TIME_IS_NOT_ON_TIMESTAMP_TYPE] The event time `at` has the type", "event-time-of-another-type"),
+        ("Event time must be defined on a window or a timestamp, but at is a date", "event-time-of-another-type"),
+        ("Redefining watermark is disallowed.", "watermark-set-twice"),
+        ("Append output mode not supported when there are streaming aggregations without watermark", None),
     ],
 )
-def test_an_operator_that_older_versions_refuse_above_an_aggregation_is_the_cause(says, chained):
-    cause = _chained(SimpleNamespace(message=f"{says};;\nDeduplicate", first_line=says))
-    assert (cause is not None and cause.id == "several-operators-below-3.5") == chained
+def test_what_a_version_refuses_is_the_cause(says, named):
+    cause = _refused(SimpleNamespace(message=f"{says};;\nDeduplicate", first_line=says))
+    assert (cause and cause.id) == named
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (
+            "[CANNOT_PARSE_TIMESTAMP] Text '09:10+02:00' could not be parsed, unparsed text found at index 5.",
+            "'+02:00'",
+        ),
+        ("You may get a different result: Fail to parse '09:10+02:00' in the new parser.", "see the text"),
+    ],
+)
+def test_a_text_that_does_not_parse_is_named_with_what_its_pattern_leaves(says, why):
+    cause = _unparsed(SimpleNamespace(message=says, first_line=says), JobPlan(""))
+    assert why in cause.what
+    assert cause.evidence == ("the query fails: the text '09:10+02:00' does not parse",)
+
+
+def test_a_query_that_fails_does_not_wait(monkeypatch):
+    _, answer = explained(DATA / "append-waits-4.3.0.json", monkeypatch)
+    _, refused = explained(DATA / "windows-refused-4.3.0.json", monkeypatch)
+    seen = answer.job.seen.model_copy(update={"steps": (*answer.job.seen.steps, *refused.job.seen.steps)})
+    assert [cause.id for cause in causes_of(replace(answer.job, seen=seen))] == ["two-event-times"]
+    error = refused.job.seen.error.model_copy(update={"message": "the disk is full"})
+    steps = (*answer.job.seen.steps, refused.job.seen.steps[0].model_copy(update={"error": error}))
+    assert causes_of(replace(answer.job, seen=seen.model_copy(update={"steps": steps}))) == ()
 
 
 def test_what_an_engine_does_not_tell_is_no_all_clear(monkeypatch):

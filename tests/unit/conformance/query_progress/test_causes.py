@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from conformance.query_progress.answer import ProgressExplanation, explain_progress, rule
-from conformance.query_progress.causes import _written
+from conformance.query_progress.causes import written
 from conformance.suite.discovery import shipped
 from tests.support.commands import answer_of
 from tests.unit.conformance.query_progress.lines import pretty, progress
@@ -55,7 +55,7 @@ def test_logs_of_the_oldest_and_the_newest_version_are_here():
 
 
 def test_each_cause_names_a_statement_of_the_specification():
-    for said in _written().values():
+    for said in written().values():
         number, sentence = rule(said["rule"])
         assert re.fullmatch(r"\d+\.\d+", number)
         assert sentence
