@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 from conformance.core.case import Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import counted
+from conformance.core.wording import counted, redact
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade, no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import AS_THE_CASE_SAYS, NoAnswer, Verdict, combine, judge, no_answer, not_applicable
@@ -201,7 +201,7 @@ def _resumed(plan: RunPlan) -> RunPlan:
     old, new, file = Results.read(plan.options.output), plan.header, plan.options.output
 
     def identity(header: Header) -> tuple[object, ...]:
-        words = [word for word in (header.command or "").split() if word != "--resume"]
+        words = [word for word in redact(header.command or "").split() if word != "--resume"]
         return words, header.suite, header.expected_cells()
 
     if identity(old.header) != identity(new):

@@ -188,7 +188,7 @@ def own_settings(
         except Exception:  # AnalysisException of the JVM or the server
             kind = "fixed"
         default = default_of(key)
-        if value != default:
+        if value != (default or ""):
             own[kind].append("{}={}".format(key, value) + (" (by default {})".format(default) if default else ""))
     return own
 

@@ -81,12 +81,13 @@ def test_a_second_run_says_how_many_answers_were_known(here):
 @pytest.fixture
 def lost(here, monkeypatch):
     """A run on a cluster, whose answers are not cached, that was lost before one of three cases had its answer."""
-    monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases"])
+    words = ["conformance", "run", "--connect", "sc://localhost:1/;token=sesame", "cases"]
+    monkeypatch.setattr(sys, "argv", words)
     (here.folder / "cases" / "poison.yaml").write_text(TEXT)
     here.mode, here.fingerprint = "dies-of-poison", None
     here.run(code=3)
     here.mode, here.started = "right", 0
-    monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases", "--resume"])
+    monkeypatch.setattr(sys, "argv", [*words[:3], "sc://localhost:1/;token=another", *words[4:], "--resume"])
     return here
 
 
@@ -113,7 +114,7 @@ def test_a_run_resumes_no_other_run(lost, monkeypatch, other):
         case "cases":
             (lost.folder / "cases" / "one.yaml").write_text(TEXT.replace("25 minutes", "27 minutes"))
         case "command":
-            monkeypatch.setattr(sys, "argv", ["conformance", "run", "cases", "--resume", "--conf", "spark.x=1"])
+            monkeypatch.setattr(sys, "argv", [*sys.argv, "--conf", "spark.x=1"])
         case "engine":
             lost.mode = "has"
         case "file":
