@@ -64,7 +64,8 @@ _JOINS = {
 }
 _TIME = "time_of_watermark"
 """The column with the event time, where a projection below the operator leaves only its windows."""
-_SIDES = ("l", "r")
+_SIDES = "lrstuvwx"
+"""The inputs of a join, or the branches of a union."""
 _ROW_BY_ROW = (
     "Project",
     "Filter",
@@ -372,9 +373,8 @@ class _Rows:
             upper: Sequence[object] = rows.values(at for _, at in here)
         else:
             # The branches of a union, one after the other, have nothing in common but event times.
-            branches = next((node.children for node in side.downwards() if node.name == "Union"), ())
             at_time = rows.place(mark.column)
-            if at_time is None or [self.plan.marks(branch) for branch in branches] != [(each,) for each in marks]:
+            if at_time is None or any(len(self.plan.marks(branch)) != 1 for branch in _branches(side)):
                 raise NotKnown("several watermarks stand below one input of the operator")
             values, upper = [(self.treated[at].time_us,) for _, at in lower], rows.values([at_time])
         found = aligned(values, upper, rows.values(windows) if windows else None)
@@ -392,6 +392,14 @@ class _Rows:
             there = RowsThere(rows.columns, tuple(row for row, _ in of_mark))
             sides.append((there, [number for _, number in of_mark], replace(each, column=mark.column)))
         return sides
+
+
+def _branches(side: PlanNode) -> Iterator[PlanNode]:
+    union = next((node for node in side.downwards() if node.name == "Union"), None)
+    if union is None:
+        yield side
+    else:
+        yield from chain.from_iterable(map(_branches, union.children))
 
 
 def number_of(row: WrittenRow) -> int:
@@ -460,7 +468,7 @@ class _Made:
         sides, windows = list[_Side](), dict[int, Span]()
         for side, input in zip(node.children, plan.inputs(node), strict=True):
             sides += read.under(side, input)
-        if len(sides) > len(_SIDES):
+        if len(sides) > (len(node.children) if node.name == "Join" else len(_SIDES)):
             raise NotKnown("several watermarks stand below one input of the operator")
         for rows, numbers, _ in sides:
             for row, number in zip(rows.rows, numbers, strict=True):
@@ -613,7 +621,7 @@ def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) ->
             if kind not in _JOINS or len(joins) != 1:
                 raise NotKnown(f"a join {node.arguments.strip()}")
             on = _condition(joins[0], sides)
-            left, right = ([*made, {"alias": name}] for made, name in zip(pipelines, _SIDES, strict=True))
+            left, right = ([*made, {"alias": name}] for made, name in zip(pipelines, _SIDES, strict=False))
             how = {} if kind == "Inner" else {"how": _JOINS[kind]}
             return [*left, {"join": right, "on": on, **how}]
     raise NotKnown(f"what {node.name} does with its rows is its author's code")

@@ -131,6 +131,10 @@ def other_time(spark, a):
     return tumbling(a.withColumn("e", F.col("text").cast("timestamp")).withWatermark("t", "10 minutes"), "e")
 
 
+def unique_joined(spark, a, b):
+    return inner(spark, a, b).select("t", "text").dropDuplicates(["text"])
+
+
 def semi(spark, a, b):
     return joined(spark, a, b, " AND t2 BETWEEN t AND t + INTERVAL 10 MINUTES", "leftSemi")
 
@@ -148,6 +152,12 @@ def by_window(spark, a, b):
 def united(spark, a, b):
     left, right = a.withWatermark("t", "5 minutes"), b.withWatermark("t2", "5 minutes")
     return tumbling(left.select("t", "who").union(right.select("t2", "who2")))
+
+
+def united_three(spark, a, b, c):
+    marked = (frame.withWatermark(time, "5 minutes").select(time) for frame, time in ((a, "t"), (b, "t2"), (c, "t3")))
+    first, second, third = marked
+    return tumbling(first.union(second).union(third))
 
 
 def chained(spark, a):
@@ -330,6 +340,11 @@ _SAMPLES: Mapping[str, tuple[Sample, ...]] = {
     "sound-idle-partition": (_topic({0: range(0, 120, 5), 1: range(4)}, [0, 1, 1, 1] + [0] * 20),),
     "newest-first": (_a([at + 20 * block for block in range(5, -1, -1) for at in (0, 5, 10, 15)]),),
     "unbounded": (_a(_ORDERED), _b(_ORDERED)),
+    "three": (
+        _a(_TWO_LATE),
+        _b(_ORDERED),
+        replace(_b(_ORDERED), stream="c", schema=parse_schema("t3 TIMESTAMP, who3 STRING")),
+    ),
     "outer-waits": (_a([1, 2, 3, 4]), _b([1, 2, 3, 4], ("zed", "yan", "xu"))),
 }
 
@@ -573,6 +588,17 @@ JOBS: Mapping[str, FaultyJob] = {
     ),
     "no-timeout": FaultyJob("no_timeout", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
     "timeout-not-set": FaultyJob("timeout_not_set", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
+    "unique-joined": FaultyJob(
+        "unique_joined",
+        (),
+        ("deduplication-without-event-time",),
+        treated={"joined": 48},
+        sample="unbounded",
+        first="3.5.9",
+    ),
+    "short-delay-of-a-union": FaultyJob(
+        "united_three", (), ("short-delay",), {"late": 2, "out": 64, "in state": 6}, sample="three"
+    ),
     "several-aggregations": FaultyJob("twice", _ORDERED, ("several-operators-below-3.5",), progress=(), last="3.3.4"),
     "sound-with-timeout": FaultyJob("with_timeout", _ORDERED, mode="update", first="3.4.4"),
     "sound-semi-join": FaultyJob(
