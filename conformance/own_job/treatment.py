@@ -366,21 +366,24 @@ class _Rows:
             raise NotKnown("which rows of the sample reach the watermark")
         lower = [(mark, number) for mark in marks for number in self.numbers[mark.input]]
         mark, below, windows = marks[0], self.there[marks[0].input], rows.windows
+        column = mark.column
         if len(marks) == 1:
             names = [(below.place(name), at) for at, name in enumerate(rows.columns.names) if at not in windows]
             here = [(place, at) for place, at in names if place is not None]
             values: Sequence[object] = below.values(place for place, _ in here)
             upper: Sequence[object] = rows.values(at for _, at in here)
         else:
-            # The branches of a union, one after the other, have nothing in common but event times.
-            at_time = rows.place(mark.column)
+            # The branches of a union, one after the other, have nothing in common but event times, whatever their name.
+            instants = [each.name for each in rows.columns.columns if each.type == "timestamp"]
+            column = min(instants, key=lambda name: name != mark.column, default="")
+            at_time = rows.place(column)
             if at_time is None or any(len(self.plan.marks(branch)) != 1 for branch in _branches(side)):
                 raise NotKnown("several watermarks stand below one input of the operator")
             values, upper = [(self.treated[at].time_us,) for _, at in lower], rows.values([at_time])
         found = aligned(values, upper, rows.values(windows) if windows else None)
         if found is None or (len(marks) > 1 and len({*values}) < len(values) > len({*found})):
             raise NotKnown("which rows pass what stands between the watermark and the operator")
-        if rows.place(mark.column) is None and (at_time := below.place(mark.column)) is not None:
+        if rows.place(column) is None and (at_time := below.place(column)) is not None:
             schema = OutputSchema.of(
                 (*rows.columns.columns, Column(name=_TIME, type=below.columns.columns[at_time].type))
             )
@@ -390,7 +393,7 @@ class _Rows:
         for each in marks:
             of_mark = [(row, lower[at][1]) for row, at in zip(rows.rows, found, strict=True) if lower[at][0] is each]
             there = RowsThere(rows.columns, tuple(row for row, _ in of_mark))
-            sides.append((there, [number for _, number in of_mark], replace(each, column=mark.column)))
+            sides.append((there, [number for _, number in of_mark], replace(each, column=column)))
         return sides
 
 

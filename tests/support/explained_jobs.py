@@ -155,9 +155,10 @@ def united(spark, a, b):
 
 
 def united_three(spark, a, b, c):
-    marked = (frame.withWatermark(time, "5 minutes").select(time) for frame, time in ((a, "t"), (b, "t2"), (c, "t3")))
+    times = ((a, "t"), (b, "t2"), (c, "t3"))
+    marked = (frame.withWatermark(time, "5 minutes").select(F.col(time).alias("at")) for frame, time in times)
     first, second, third = marked
-    return tumbling(first.union(second).union(third))
+    return tumbling(first.union(second).union(third), "at")
 
 
 def chained(spark, a):
