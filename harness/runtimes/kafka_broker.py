@@ -24,7 +24,7 @@ from pathlib import Path
 from conformance.core.child_process import OUTSIDE
 from conformance.core.child_process import start as start_process
 from conformance.core.data import read_data
-from conformance.core.errors import WrongUsage
+from conformance.core.errors import WrongUsage, ended_by_stop
 from conformance.core.versions import SparkVersion
 from harness.driver.peer import this_user_listens
 from harness.environments.environment import Environment
@@ -87,7 +87,9 @@ class OwnBroker:
                 new_session=True,
             )
             stack.callback(self.close)
-            self._wait(ports[0])
+            stopped = threading.Event()
+            with ended_by_stop(stopped.set):
+                self._wait(ports[0], stopped)
             stack.pop_all()
 
     def close(self) -> None:
@@ -97,7 +99,7 @@ class OwnBroker:
             self.guard.wait(_SECONDS_TO_END)
         self._remove()
 
-    def _wait(self, port: int) -> None:
+    def _wait(self, port: int, stopped: threading.Event) -> None:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
             if (code := self.guard.poll()) is not None:
@@ -106,7 +108,8 @@ class OwnBroker:
                 return
             if time.monotonic() > limit:
                 raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
-            time.sleep(0.1)
+            if stopped.wait(0.1):
+                raise self._not_started("the run was stopped")
 
     def _not_started(self, why: str) -> HarnessError:
         log = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""

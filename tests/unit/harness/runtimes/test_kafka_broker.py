@@ -10,13 +10,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from conformance.core.errors import WrongUsage
+from conformance.core.errors import WrongUsage, end_waits
 from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
@@ -220,6 +222,14 @@ time.sleep(600)
         broker.close()
         assert not broker._folder.exists()
         assert not kafka_broker.listens(host, int(port))
+
+    def test_a_run_that_is_stopped_does_not_wait_for_it(self, start):
+        stop = threading.Timer(0.5, end_waits)
+        stop.start()
+        began = time.monotonic()
+        with pytest.raises(HarnessError, match="the run was stopped"):
+            start("exec sleep 600")
+        assert time.monotonic() - began < 30
 
     def test_another_user_who_takes_its_port_is_not_taken_for_it(self, start, monkeypatch):
         monkeypatch.setattr(kafka_broker, "this_user_listens", lambda _: False)
