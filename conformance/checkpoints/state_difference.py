@@ -7,7 +7,7 @@ Spark compares the schema that is stored beside the state with that of the query
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -88,27 +88,15 @@ def state_workarounds(
     """The settings that may help with such differences, key and value; whether they do is to be seen."""
     kinds = {difference.kind for difference in differences}
     for entry in read_data("conformance.checkpoints", "workarounds.yaml"):
-        if _is_between(entry, before, after) and not kinds.isdisjoint(entry["kinds"]):
+        concerned = before in VersionRange.parse(entry["from"]) and after in VersionRange.parse(entry["to"])
+        if concerned and not kinds.isdisjoint(entry["kinds"]):
             yield entry["key"], entry["value"]
-
-
-def may_help_between(key: str, before: SparkVersion, after: SparkVersion) -> bool:
-    """Whether the setting is one that may help with what changes from one version to the other."""
-    return _is_between(_workaround(key), before, after)
-
-
-def _is_between(entry: Mapping[str, str], before: SparkVersion, after: SparkVersion) -> bool:
-    return before in VersionRange.parse(entry["from"]) and after in VersionRange.parse(entry["to"])
-
-
-def _workaround(key: str) -> Mapping[str, str]:
-    (entry,) = (entry for entry in read_data("conformance.checkpoints", "workarounds.yaml") if entry["key"] == key)
-    return entry  # type: ignore[no-any-return]
 
 
 def right_rows_prove(key: str, differences: Iterable[StateDifference]) -> bool:
     """Whether right rows after such a difference prove a setting, or Spark reads bytes of one type as another with it."""
-    return all(difference.kind in _workaround(key)["proves"] for difference in differences)
+    (entry,) = (entry for entry in read_data("conformance.checkpoints", "workarounds.yaml") if entry["key"] == key)
+    return all(difference.kind in entry["proves"] for difference in differences)
 
 
 @dataclass(frozen=True)

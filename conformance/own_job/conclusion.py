@@ -102,8 +102,8 @@ def _what_to_do(
             yield f"Start it on {to} with {setting}: tried, {'same rows' if setting == proven else 'it resumes'}"
         else:
             yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: no setting is proven to help"
-    elif answer == "differs" and verdict.ansi:
-        yield f"Caused by {verdict.ansi}"
+    elif answer == "differs" and verdict.caused_by:
+        yield f"Caused by {verdict.caused_by}"
     elif answer == "differs":
         by_order = [
             f"Perhaps by {call}: its result depends on the order of rows, which Spark does not promise"

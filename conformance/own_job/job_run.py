@@ -11,16 +11,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from conformance.checkpoints.state_difference import (
-    StateDifference,
-    may_help_between,
-    state_differences,
-    state_workarounds,
-)
+from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
 from conformance.core.case import Case, Expectation, Restart, RunSource
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import Identity, Observation
+from conformance.core.observation import Identity, Observation, StepSeen
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at
@@ -30,6 +25,7 @@ from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.analyzed_plan import JobPlan, not_fixed
+from conformance.own_job.changed_default import ANSI, ChangedDefault, changed_defaults
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import (
     ENDS_COME_AGAIN,
@@ -193,9 +189,29 @@ class JobRun:
         )
 
     @property
-    def without_ansi(self) -> CellAnswer | None:
-        """What the later version did with the whole case with `ANSI_OFF`; None if that was not tried."""
-        return next((answer for answer in self.answers if answer.task.cut is None and answer.task.workaround), None)
+    def with_earlier_defaults(self) -> Iterator[tuple[ChangedDefault, Observation]]:
+        """What the later version did with the whole case with each of `changed_defaults` that was tried."""
+        by_setting = {tuple(answer.task.workaround): answer for answer in self.answers if answer.task.cut is None}
+        for default in self.changed_defaults:
+            tried = by_setting.get((default.key,))
+            if tried is not None and tried.observation is not None:
+                yield default, tried.observation
+
+    @property
+    def changed_defaults(self) -> tuple[ChangedDefault, ...]:
+        """The settings whose default changed between the versions, which the query may meet and no setting of the run decides."""
+        changed = changed_defaults(self.before.version, self.after.version, self.plans)
+        return tuple(default for default in changed if default.key not in self.conf)
+
+    @property
+    def steps_seen(self) -> Iterator[StepSeen]:
+        """The steps of the whole case, each time that it ran."""
+        return (step for answer in self.wholes if answer.observation is not None for step in answer.observation.steps)
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """The physical plans that these tell, each once."""
+        return tuple(dict.fromkeys(step.plan for step in self.steps_seen if step.plan))
 
     @property
     def handoffs(self) -> tuple[CellAnswer, ...]:
@@ -291,8 +307,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
        and the checkpoint before rows that arrive again, unless it refused all others.
     4. All other checkpoints, if those that ran did not end alike.
 
-    As soon as anything differs that chance or the clock may explain, the case runs once more on each version, and on the later one without
-    ANSI mode if that is on by default there and not on the earlier version.
+    As soon as anything differs that chance or the clock may explain, the case runs once more on each version, and on the later one with
+    each setting of `JobRun.changed_defaults`.
     """
     run = run.compared
     if not run.wholes:
@@ -339,9 +355,10 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
         differs = next(divergences(seen, other), None) is not None
         if by_chance or differs:
             cells += [run.whole(target) for target in (run.before, run.after)]
-        if differs and changes_ansi(run):
-            case = run.case.model_copy(update={"conf": {**run.case.conf, **ANSI_OFF}})
-            cells.append(CellTask(case, (run.after,), workaround=ANSI_OFF, files=run.files))
+        for default in run.changed_defaults if differs else ():
+            setting = {default.key: default.value}
+            case = run.case.model_copy(update={"conf": {**run.case.conf, **setting}})
+            cells.append(CellTask(case, (run.after,), workaround=setting, files=run.files))
     return tuple(cells)
 
 
@@ -360,16 +377,10 @@ def can_be_stressed(run: JobRun) -> bool:
     )
 
 
-def changes_ansi(run: JobRun) -> bool:
-    """Whether ANSI mode is on by default on the later version only, and no setting says otherwise."""
-    return ANSI not in run.conf and may_help_between(ANSI, run.before.version, run.after.version)
-
-
 def depends_on_ansi(run: JobRun) -> bool:
     """Whether the query has an expression that ANSI mode lets fail, on a later version that has it on by default."""
-    seen = [answer.observation for answer in run.wholes if answer.observation is not None]
-    plans = (step.plan for observation in seen for step in observation.steps if step.plan)
-    return changes_ansi(run) and not run.files and any(map(_MAY_FAIL.search, plans))
+    changes = any(default.key == ANSI for default in run.changed_defaults)
+    return changes and not run.files and any(map(_MAY_FAIL.search, run.plans))
 
 
 _MAY_FAIL = re.compile(
@@ -381,10 +392,8 @@ _MAY_FAIL = re.compile(
 
 def shuffles_itself(run: JobRun) -> bool:
     """Whether the query keeps state and has a shuffle of its author's, without a number of partitions: of SQL too, ``DISTRIBUTE BY``."""
-    seen = [answer.observation for answer in run.wholes if answer.observation is not None]
-    steps = [step for observation in seen for step in observation.steps]
-    shuffles = any(_OWN_SHUFFLE.search(step.plan) for step in steps if step.plan)
-    return shuffles and any(batch.state for step in steps for batch in step.batches)
+    keeps_state = any(batch.state for step in run.steps_seen for batch in step.batches)
+    return keeps_state and any(map(_OWN_SHUFFLE.search, run.plans))
 
 
 _OWN_SHUFFLE = re.compile(r"\bRepartitionByExpression \[[^\]]+\](?!, \d)")
@@ -522,8 +531,6 @@ def _execute(
     execute(plan, KeepAnswers(), sink, display)
 
 
-ANSI = "spark.sql.ansi.enabled"
-ANSI_OFF: Mapping[str, str] = {ANSI: "false"}
 BATCHES = 3
 """Micro-batches that a sample is divided into: two before the restart, so that the checkpoint has state that was evicted from."""
 SILENT = "-silent"

@@ -41,7 +41,7 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     if verdict.exit_code == 0:
         return Statement("conforms", "●", f"also {text}")
     if stress.only_warns:
-        return Statement("bug", "▲", warning(stress), (f"caused by {verdict.ansi}",))
+        return Statement("bug", "▲", warning(stress), (f"caused by {verdict.caused_by}",))
     if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
     shown = set(_details(sample))
@@ -129,7 +129,7 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
             text = f"{verdict.after.title} keeps fewer rows in state, which changes no result of this sample"
             yield Statement("differs", meaning.glyph, text, (where,))
             return
-        details = (where, *([f"caused by {verdict.ansi}"] if verdict.ansi else []))
+        details = (where, *([f"caused by {verdict.caused_by}"] if verdict.caused_by else []))
         yield Statement("violates", meaning.glyph, f"{meaning.title}: {verdict.change.what}", details)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,8 +27,9 @@ from conformance.judging.comparison import (
 from conformance.judging.verdict import Outcome as CheckpointOutcome
 from conformance.judging.verdict import Status, Verdict
 from conformance.own_job.analyzed_plan import CLOCK, not_fixed
+from conformance.own_job.changed_default import ANSI
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import ANSI, AS_FROM_THE_START, NO_ROWS_AFTER, CellAnswer, JobRun
+from conformance.own_job.job_run import AS_FROM_THE_START, NO_ROWS_AFTER, CellAnswer, JobRun
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
@@ -165,8 +165,10 @@ class JobVerdict:
     """The steps before which the checkpoint was not handed over."""
     digests: bool = False
     """Whether only the number of rows of each micro-batch and their digest were compared."""
-    ansi: str = ""
-    """What ANSI mode has to do with the change, and what to write instead; empty if nothing."""
+    other_default: str = ""
+    """The setting whose other default alone causes the change: ``spark.sql.ansi.enabled=false``; empty if none is known."""
+    caused_by: str = ""
+    """What such a setting has to do with the change, and what to write instead."""
     asked_otherwise: tuple[str, ...] = ()
     """What the program asks for on one version and not on the other: ``output mode: append on 3.5.9, update on 4.3.0``."""
 
@@ -178,6 +180,11 @@ class JobVerdict:
     def features(self) -> tuple[str, ...]:
         """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
         return features_of_job(self.plan, self.case, self.conf) if self.plan else ()
+
+    @property
+    def needs_ansi_off(self) -> bool:
+        """Whether nothing changes without ANSI mode, which is on by default on the later version only."""
+        return self.other_default.startswith(f"{ANSI}=")
 
     @property
     def planned_elsewhere(self) -> str:
@@ -210,6 +217,7 @@ def judge_job(run: JobRun) -> JobVerdict:
     change = _change(*wholes, digests=digests)
     reordered = in_no_order and change != _change(*_wholes(shown.comparable(frozenset())), digests=digests)
     different = change is not None and not only_keeps_less_state(seen, other)
+    other_default, caused_by = _cause(run, seen, other) if change is not None else ("", "")
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
     handoffs: tuple[Handoffs, ...] = ()
@@ -237,27 +245,21 @@ def judge_job(run: JobRun) -> JobVerdict:
         left_out=tuple(sorted(left_out.intersection(_emitted_columns(seen, other)))),
         reordered=tuple(sorted(in_no_order)) if reordered else (),
         by_order=tuple(dict.fromkeys(_by_order(*plans.values()))) if change is not None else (),
-        ansi=_ansi(run, seen, other) if change is not None else "",
+        other_default=other_default,
+        caused_by=caused_by,
     )
 
 
-def _ansi(run: JobRun, before: Observation | None, after: Observation | None) -> str:
-    """Say that ANSI mode causes what changes if, without it, the later version does what the earlier one does; else empty."""
-    tried = run.without_ansi
-    if tried is None or tried.observation is None or before is None or after is None:
-        return ""
-    if next(divergences(before, tried.observation), None) is not None:
-        return ""
-    named = _INSTEAD.search(after.error.message) if after.error is not None else None
-    instead = named[1] if named is not None else "try_cast, try_to_timestamp, try_divide or try_element_at"
-    return (
-        f"ANSI mode, on by default from 4.0 on (SPARK-44444); {ANSI}=false was tried on {run.after.version}: no change. Better fix the "
-        f"expression, which then gives null on both versions: {instead}"
-    )
-
-
-_INSTEAD = re.compile(r"Use (?:the SQL function )?[`'](try_\w+|get)\b")
-"""The function that Spark's message of an error of ANSI mode names."""
+def _cause(run: JobRun, before: Observation | None, after: Observation | None) -> tuple[str, str]:
+    """Return the setting of another default with which the later version does what the earlier one does, and what to say of it."""
+    if before is None or after is None:
+        return "", ""
+    for default, seen in run.with_earlier_defaults:
+        if next(divergences(before, seen), None) is None:
+            return default.setting, default.cause(
+                run.after.version, after.error.message if after.error is not None else ""
+            )
+    return "", ""
 
 
 def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | None:
@@ -422,7 +424,7 @@ class Stress:
     @property
     def only_warns(self) -> bool:
         """Whether it shows what rows would do that the sample does not have and ANSI mode refuses."""
-        return self.name == "unfit_rows" and bool(self.verdict.ansi)
+        return self.name == "unfit_rows" and self.verdict.needs_ansi_off
 
 
 def combined_exit_code(verdict: JobVerdict, stresses: Iterable[Stress]) -> int:

@@ -17,6 +17,7 @@ from .errors import DriverFailure, FailureReason
 from .files import HadoopFiles, LocalFiles
 from .jobs import main_program
 from .jobs.query_starts import choose_manager, record_refusals
+from .jobs.threads import SessionOfThread, of_thread
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
 from .origin import method
 from .progress import native_operators
@@ -52,6 +53,7 @@ class Classic:
         self._connecting = threading.Lock()
         self._broker: Optional[Broker] = None
         self._session_settings = session.settings_of_each(self.spark)
+        type(self.spark)._instantiatedSession = SessionOfThread(self.spark)
 
     def identity(self) -> Dict[str, Any]:
         import pyspark
@@ -114,6 +116,7 @@ class Classic:
             session.conf.set(key, value)
         choose_manager(session, self._manager)
         self._session_class.setActiveSession(session._jsparkSession)
+        of_thread.session = session
         return session
 
     def end_session(self, session: Any) -> None:

@@ -141,6 +141,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     for key, value in {**shown, **hidden}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    builder._options.clear()  # up to 3.3 pyspark would give them to each session for which code asks it
     spark.sparkContext.setLogLevel("ERROR")
     pin_threads(spark.sparkContext._gateway)
     if spark.conf.get("spark.conformance.writeChecksums", "true") == "false":
@@ -168,7 +169,6 @@ def settings_of_each(spark: Any) -> dict[str, str]:
     taken = {key: context.get(key) for key in SESSION_SETTINGS}
     for key in (*taken, MANAGER):
         context.remove(key)
-        spark.builder._options.pop(key, None)  # pyspark sets these anew whenever it asks for the session
     return taken
 
 

@@ -37,6 +37,21 @@ def joined(spark, clicks, orders):
     return clicks.withWatermark("clicks_time", "10 minutes").join(orders, F.expr(near), "leftOuter")
 
 
+@F.udf("int")
+def number(cents):
+    """From 4.2 on, Arrow makes an integer of the float; without it, it is null."""
+    return float(cents)
+
+
+def cents(spark, orders):
+    return totals(orders).agg(F.sum(number("cents")).alias("cents"))
+
+
+def own_setting(spark, orders):
+    spark.conf.set("spark.sql.execution.pythonUDF.arrow.enabled", "false")
+    return totals(orders).agg(F.sum(F.udf(float, "int")("cents")).alias("cents"))
+
+
 def starts_itself(spark, orders):
     counts = totals(orders).count()
     counts.writeStream.foreachBatch(lambda frame, id: frame.write.mode("append").json("MINE/elsewhere")).start()
@@ -84,6 +99,16 @@ def test_the_reason_of_a_refusal_is_what_differs_and_a_workaround_is_one_that_wo
         "spark.sql.ansi.enabled=false": {"resumed"},
         "spark.sql.streaming.stateStore.stateSchemaCheck=false": {"other rows"},
     }
+
+
+def test_rows_that_only_the_default_of_a_setting_changes_have_that_setting_as_their_cause(check) -> None:
+    """The suite knew no reason, and the setting in the code of a job was without effect."""
+    code, found = check("cents")
+    assert (code, found["answer"]) == (1, "differs")
+    assert found["change"]["other_default"] == "spark.sql.execution.pythonUDF.arrow.enabled=false"
+    assert "Caused by Arrow, through which" in found["summary"]
+    code, found = check("own_setting")
+    assert (code, found["answer"], found["change"]) == (0, "same", None)
 
 
 @full_run_only

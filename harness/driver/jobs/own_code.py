@@ -171,6 +171,10 @@ class AuthorSink(NamedTuple):
     whole: Optional[Callable[[Any], None]] = None
 
 
+_IMPORTING = threading.RLock()
+"""Held while a case exchanges the modules of its author."""
+
+
 class AuthorCode:
     """The modules of a case's author.
 
@@ -185,6 +189,8 @@ class AuthorCode:
         self.calls = CodeRun(partial(place, folders))
         self.sink_of_program = AuthorSink()
         self._runs = 0
+        self._modules: Dict[str, Any] = {}
+        """Each case has its own, as a process of its own would: a decorator makes a Python function by the settings then."""
         self._calls_methods = False
 
     def function(self, named: str) -> Callable[..., Any]:
@@ -193,13 +199,22 @@ class AuthorCode:
         guard_pyspark()
         sys.path[:0] = [folder for folder in self.folders if folder not in sys.path]
         module, _, name = named.partition(":")
-        with self._failures(BUILDING):
+        with self._failures(BUILDING), _IMPORTING:
+            for of_another_case in self._loaded():
+                del sys.modules[of_another_case]
+            sys.modules.update(self._modules)
             function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+            self._modules = self._loaded()
             if not callable(function):
                 raise TypeError("{} is not a function".format(named))
         if self._by_value:
             self._send_modules()
         return function
+
+    def _loaded(self) -> Dict[str, Any]:
+        """The modules of the author that Python has now, by their names."""
+        loaded = list(sys.modules.items())
+        return {name: of for name, of in loaded if path_inside(getattr(of, "__file__", None) or "", self.folders)}
 
     def sink(self, named: str) -> AuthorSink:
         """The function that ``module:function`` names; it and this raise ``AuthorFailed`` for faults of its own."""

@@ -70,9 +70,31 @@ class _OfThread(threading.local):
     """The author's code that it runs; None for a thread of the harness."""
     program: Any = None
     """The run of a program to which that code belongs."""
+    session: Any = None
+    """The session of the case that it runs."""
 
 
 of_thread = _OfThread()
+
+
+class SessionOfThread:
+    """What pyspark keeps as the only session of its process: for each thread that of its case, else the first.
+
+    When a Python function is made, pyspark asks it how the function gets its values (``spark.sql.execution.pythonUDF.arrow.enabled``).
+    """
+
+    def __init__(self, first: Any) -> None:
+        self._first = first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(of_thread.session or self._first, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """That of a session, as code which asks pyspark for the session gets this."""
+        return type(self._first)
+
+
 _known: weakref.WeakSet[CodeRun] = weakref.WeakSet()
 
 

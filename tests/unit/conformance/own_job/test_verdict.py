@@ -11,6 +11,7 @@ import pytest
 from conformance.core.observation import DROPPED_ROWS, Column, ErrorSeen, Observation, OwnCodeError, SourceRead
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, with_same_reason
+from conformance.own_job.changed_default import changed_defaults
 from conformance.own_job.conclusion import conclude
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
@@ -167,6 +168,28 @@ def test_ansi_mode_is_tried_only_where_its_default_changes_and_the_job_does_not_
         assert all(cell.workaround == {SCHEMA_CHECK: "false"} for cell in tried)
 
 
+PYTHON = "== Physical Plan ==\n+- ArrowEvalPython [f(amount#1)#2], [pythonUDF0#3], 200"
+ARROW, SAFELY = "spark.sql.execution.pythonUDF.arrow.enabled", "spark.sql.execution.pandas.convertToArrowArraySafely"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "plan", "keys"),
+    [
+        ("3.5.9", "4.3.0", "", {ANSI}),
+        ("3.5.9", "4.3.0", PYTHON, {ANSI, ARROW, SAFELY}),
+        ("4.0.5", "4.1.4", PYTHON, {SAFELY}),
+        ("4.2.0", "4.3.0", PYTHON, set()),
+        ("4.3.0", "3.5.9", PYTHON, set()),
+        ("3.0.3", "3.1.3", "stddev(amount#1)", {"spark.sql.legacy.statisticalAggregate"}),
+    ],
+)
+def test_settings_whose_default_changed_between_two_versions_and_which_a_plan_may_meet(
+    before: str, after: str, plan: str, keys: set[str]
+) -> None:
+    changed = changed_defaults(SparkVersion.parse(before), SparkVersion.parse(after), [plan])
+    assert {each.key for each in changed} == keys
+
+
 NOT_PARSED = "Text 'n/a' could not be parsed at index 0. Use `try_to_timestamp` to tolerate invalid input string and return NULL."
 """As Spark 4.3.0 says it."""
 UNPARSED = ErrorSeen(stage="run", classes=("CANNOT_PARSE_TIMESTAMP",), message=NOT_PARSED)
@@ -186,11 +209,11 @@ def test_ansi_mode_is_named_only_if_the_change_goes_without_it(
     run = ran(ROWS, after, None, ROWS)
     tried = outcome(without, AFTER, ansi__enabled="false")
     found = judge_job(replace(run, answers=(*run.answers, tried)))
-    assert named in found.ansi
-    assert bool(found.ansi) is record(found)["change"]["ansi"] is bool(named)
+    assert named in found.caused_by
+    assert bool(found.caused_by) is record(found)["change"]["ansi"] is bool(named)
     details = [detail for line in statements(found) for detail in line.details]
     assert any(detail.startswith("caused by ANSI mode") for detail in details) is bool(named)
-    assert judge_job(run).ansi == ""
+    assert judge_job(run).caused_by == ""
 
 
 def test_a_row_that_the_later_version_emits_anyway_is_no_fault_of_a_workaround() -> None:

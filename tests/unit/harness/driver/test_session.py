@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
+from harness.driver.jobs.threads import SessionOfThread, belonging_to
 from harness.driver.session import (
     MANAGER,
     SESSION_SETTINGS,
@@ -82,7 +84,6 @@ class ContextSettings(Settings):
 def spark_of(version, settings):
     return SimpleNamespace(
         version=version,
-        builder=SimpleNamespace(_options=dict(settings)),
         sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(conf=lambda: settings))),
     )
 
@@ -103,7 +104,6 @@ def test_a_query_of_spark_2_gets_the_settings_of_the_context_so_those_of_session
     )
     spark = spark_of("2.4.8", settings)
     taken = settings_of_each(spark)
-    assert spark.builder._options == {"spark.driver.memory": "1g"}
     assert taken == {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": "3"}
     assert settings == {"spark.driver.memory": "1g"}
 
@@ -112,3 +112,16 @@ def test_from_3_on_a_query_has_those_of_its_session():
     settings = ContextSettings(SESSION_SETTINGS)
     assert settings_of_each(spark_of("3.0.3", settings)) == {}
     assert settings == SESSION_SETTINGS
+
+
+def test_a_python_function_is_made_by_the_settings_of_the_case_that_its_thread_runs():
+    """pyspark asked the first session of the process, so `--conf` and settings of a program were without effect."""
+
+    class Session(SimpleNamespace):
+        """As pyspark's."""
+
+    only = SessionOfThread(Session(conf="first"))
+    with belonging_to(session=Session(conf="case")), ThreadPoolExecutor(1) as other:
+        assert (only.conf, other.submit(lambda: only.conf).result()) == ("case", "first")
+    assert only.conf == "first"
+    assert isinstance(only, Session)

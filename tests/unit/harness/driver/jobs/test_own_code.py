@@ -49,6 +49,18 @@ def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
         assert mistake.at.startswith("acme_sinks.py:")
 
 
+def test_each_case_has_modules_of_its_own_and_keeps_them(folder):
+    """A decorator made a Python function once for all cases of an engine, whatever their settings."""
+    (folder / "acme_helper.py").write_text("made = object()\n")
+    (folder / "acme_job.py").write_text("import acme_helper\n\ndef job():\n    return acme_helper.made\n")
+    one, other = AuthorCode([str(folder)]), AuthorCode([str(folder)])
+    first, second = one.function("acme_job:job"), other.function("acme_job:job")
+    assert first() is not second()
+    assert one.function("acme_job:job") is first
+    assert sys.modules["acme_helper"].made is first()
+    assert sys.modules["pytest"] is pytest
+
+
 def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
     (folder / "acme_whole.py").write_text("def write(frame):\n    frame.start()\n")
     sink = AuthorCode([str(folder)]).sink("acme_whole:write")
