@@ -32,6 +32,8 @@ PAGE = ROOT / "docs" / "performance.md"
 MOST = 1.1
 """The share of its last ratio that a command may have."""
 _MB = 1 << 20
+_WRONG_USAGE = 2
+"""The exit code of a command that ended without doing anything."""
 
 
 def main() -> int:
@@ -98,7 +100,8 @@ def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
         alone = cost(ROOT, words, folder)
         figure["measured"] = f"{alone.took:.1f} s, {alone.seconds:.1f} s of CPU time"
     else:
-        after, before = _by_turns(words, figure["of"], folder, turns)
+        earlier = shlex.split(figure.get("earlier", figure["command"]))[1:]
+        after, before = _by_turns(words, earlier, figure["of"], folder, turns)
         figure["ratio"] = round(after.seconds / before.seconds, 2)
         figure["measured"] = (
             f"{after.seconds:.2f} s of CPU time, {after.most_bytes / _MB:.0f} MB; "
@@ -112,10 +115,14 @@ def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
     }
 
 
-def _by_turns(words: Sequence[str], revision: str, folder: Path, turns: int) -> tuple[Cost, Cost]:
-    """Return the turn of this checkout and that of an earlier revision with the least CPU time."""
-    earlier = earlier_tree(revision, folder)
-    costs = [(cost(ROOT, words, folder), cost(earlier, words, folder)) for _ in range(turns)]
+def _by_turns(
+    words: Sequence[str], earlier: Sequence[str], revision: str, folder: Path, turns: int
+) -> tuple[Cost, Cost]:
+    """Return the turn of this checkout and that of an earlier revision with the least CPU time; ``earlier``: how that says the same."""
+    tree = earlier_tree(revision, folder)
+    costs = [(cost(ROOT, words, folder), cost(tree, earlier, folder)) for _ in range(turns)]
+    if any(each.exit_code == _WRONG_USAGE for turn in costs for each in turn):
+        raise SystemExit(f"{shlex.join(words)}: this checkout or {revision} has no such command")
     after, before = (min(own, key=lambda one: one.seconds) for own in zip(*costs, strict=True))
     return after, before
 
