@@ -207,6 +207,11 @@ class _ExpressionParser:
     def _paren(self, tree: exp.Paren) -> Expression:
         return self.read(tree.this)
 
+    def _collate(self, tree: exp.Collate) -> Expression:
+        if tree.expression.name.upper() != "UTF8_BINARY":  # that of texts without a collation
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return self.read(tree.this)
+
     def _column(self, tree: exp.Column) -> Expression:
         return resolve([part.name for part in tree.parts], self._scope, self._rules)
 

@@ -711,17 +711,15 @@ def write_options(job: OwnQuery, samples: Sequence[Sample], folder: Path, acting
     Where options are about commits that change rows, all rows of the tables are written again before the restart.
     """
     sending = [sample for sample in samples if sample.rows]
-    more = {FILES: (WAITING_FILES, 0), KAFKA: (0, 2)}
-    wait, later = more.get(acting.source, (WAITING_COMMITS, 2))
+    wait, later = {FILES: (WAITING_FILES, 0), KAFKA: (0, 2)}.get(acting.source, (WAITING_COMMITS, 2))
     arriving = [*arrivals(sending, wait + later)]
     own = [{stream: [*map(list, rows)] for stream, rows in each.rows.items()} for each in arriving if each.rows]
     ahead = [own.pop()] if arriving[-1].name == FAR_AHEAD_COMES else []
-    what = "files" if acting.source == FILES else "commits"
-    sample: list[Json] = [{"name": f"{len(own[:wait])} {what} wait", "backlog": own[:wait]}] if wait else []
-    sample += [{"add": each} for each in own[wait:]]
+    waiting = [{"name": f"{len(own[:wait])} files or commits wait", "backlog": own[:wait]}] if wait else []
     changes = any(key in CHANGES for keys in acting.streams.values() for key in keys)
     restart: Json = {"how": "graceful", "rewritten": True} if changes else "graceful"
-    steps = [*sample, {"restart": restart}, *({"name": FAR_AHEAD_COMES, "add": each} for each in ahead)]
+    rest = [*({"add": each} for each in own[wait:]), {"restart": restart}]
+    steps = [*waiting, *rest, *({"name": FAR_AHEAD_COMES, "add": each} for each in ahead)]
     return _write(job, samples, steps, folder, f"{OPTIONS}{acting.source}", declared=acting.streams)
 
 
