@@ -30,7 +30,7 @@ def test_cases_answer_through_a_table_as_through_files(tmp_path, format, package
 
 
 CHOOSING = """
-title: {format} with {options}
+title: "{format} with {options}"
 strength: observed
 streams:
   events: {{schema: "event_time TIMESTAMP, id STRING{more}", source: {format}, {options}}}
