@@ -153,6 +153,10 @@ def _qualified_classes(message: str) -> Iterator[str]:
                 yield name
 
 
+_HELPER_ENDED = re.compile(r"ExitCodeException exitCode=1[2-9]\d")
+"""By a signal. Source: ``Shell.ExitCodeException`` of Hadoop, which sets the mode of a file by ``chmod``."""
+
+
 def machine_failure(error: BaseException, directory: str) -> DriverFailure | None:
     """The failure of the machine that an error reports; None if the error says something about Spark's semantics.
 
@@ -177,6 +181,9 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
     if "Python worker failed to connect back" in message:
         overloaded = "no time or memory to start a Python worker for the case in {}".format(directory)
         return DriverFailure(overloaded, FailureReason.MACHINE_OVERLOADED)
+    if _HELPER_ENDED.search(message):
+        ended = "the system ended a process that Hadoop starts for the files of the case in {}".format(directory)
+        return DriverFailure(ended, FailureReason.MACHINE_OVERLOADED)
     if WORKER_GONE in message or _reached_no_worker(error):  # an author's code that ends its worker is known before
         ended = "the system ended a Python worker of the case in {}, such as for lack of memory".format(directory)
         return DriverFailure(ended, FailureReason.MACHINE_OVERLOADED)

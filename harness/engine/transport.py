@@ -18,6 +18,12 @@ LONGEST_LINE = 64 << 20
 """Characters. The largest message of the suite has 2 MB; a driver that sends more does not speak the protocol."""
 
 
+def how_it_ended(code: int, *, as_shell: bool = False) -> str:
+    """Return ``signal SIGKILL`` or ``exit code 3``; ``as_shell``: whether the code of that signal is 137, as a shell has it, not -9."""
+    number = code - 128 if as_shell else -code
+    return f"signal {signal.Signals(number).name}" if number in set(signal.Signals) else f"exit code {code}"
+
+
 class TransportClosed(Exception):
     """The driver no longer reads."""
 
@@ -102,7 +108,7 @@ class SubprocessTransport:
             return "its output closed although it still runs"
         if self._unreadable is not None:
             return f"a read of its answers that failed ({self._unreadable})"
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return how_it_ended(code)
 
     def kill(self) -> None:
         self._killed = True

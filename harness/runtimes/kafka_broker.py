@@ -27,6 +27,7 @@ from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage, ended_by_stop
 from conformance.core.versions import SparkVersion
 from harness.driver.peer import this_user_listens
+from harness.engine.transport import how_it_ended
 from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies, known_jars, not_shipped
 from harness.errors import HarnessError
@@ -103,7 +104,7 @@ class OwnBroker:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
             if (code := self.guard.poll()) is not None:
-                raise self._not_started(f"it ended with exit code {code}")
+                raise self._not_started(f"it ended with {how_it_ended(code, as_shell=True)}")
             if listens(_HOST, port) and this_user_listens(port):  # another user's program may be faster than the broker
                 return
             if time.monotonic() > limit:

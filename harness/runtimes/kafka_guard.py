@@ -19,7 +19,7 @@ _SECONDS_TO_END = 5
 
 
 def main(folder: str, log: str, commands: list[list[str]]) -> int:
-    """Exit code: that of the first command that fails; 0 once standard input has ended."""
+    """Exit code: that of the first command that fails, 137 if SIGKILL ends it; 0 once standard input has ended."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     threading.Thread(target=_wait_for_end, args=(ended,), daemon=True).start()
@@ -39,7 +39,8 @@ def main(folder: str, log: str, commands: list[list[str]]) -> int:
                 if ended.is_set():
                     return 0
                 if process.returncode:
-                    return process.returncode
+                    # As a shell has it, since an exit code is not negative.
+                    return 128 - process.returncode if process.returncode < 0 else process.returncode
         return 0
     finally:
         if ended.is_set():

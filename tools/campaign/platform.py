@@ -44,7 +44,7 @@ NAMED: Mapping[str, str] = {
     "master": r"(?s)spark://127\.0\.0\.1:\d+.*(refused|no executor)",
     "workers": r"spark://127\.0\.0\.1:\d+ gives no executor",
     "server": r"(?s)sc://localhost:\d+.*refused",
-    "broker": r"the Kafka broker 127\.0\.0\.1:\d+ takes no connection",
+    "broker": r"the Kafka broker did not start: it ended with signal SIGKILL|the Kafka broker 127\.0\.0\.1:\d+ takes no connection",
     "driver": r"SIGKILL|killed|signal 9",
     "JVM": r"JVM.*(ended|stopped|killed|gone)|Java gateway process exited",
 }

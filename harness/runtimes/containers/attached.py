@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
 
-from harness.engine.transport import LONGEST_LINE, TransportClosed
+from harness.engine.transport import LONGEST_LINE, TransportClosed, how_it_ended
 from harness.runtimes.containers.client import (
     STDOUT,
     APIError,
@@ -70,9 +69,7 @@ class AttachedTransport:
         state = self._container.attrs["State"]
         if state.get("OOMKilled"):
             return f"its container out of memory: the limit is {self._memory}, --memory raises it"
-        code = int(state["ExitCode"])
-        by_signal = code > 128 and code - 128 in set(signal.Signals)
-        return f"signal {signal.Signals(code - 128).name}" if by_signal else f"exit code {code}"
+        return how_it_ended(int(state["ExitCode"]), as_shell=True)
 
     def kill(self) -> None:
         with contextlib.suppress(NotFound, APIError):  # it may have ended by itself

@@ -122,6 +122,8 @@ def converted(error):
     [
         ("Python worker exited unexpectedly (crashed)", FailureReason.MACHINE_OVERLOADED),
         ("Python worker failed to connect back.", FailureReason.MACHINE_OVERLOADED),
+        ("Caused by: ExitCodeException exitCode=137: ", FailureReason.MACHINE_OVERLOADED),
+        ("Caused by: ExitCodeException exitCode=1: chmod: cannot access", None),
         ("ExecutorLostFailure (executor 1 exited)", FailureReason.EXECUTORS_LOST),
         ("java.io.IOException: No space left on device", FailureReason.DISK_FULL),
         ("Mkdirs failed to create file:/x", FailureReason.FILES_UNWRITABLE),

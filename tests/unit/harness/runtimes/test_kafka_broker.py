@@ -243,9 +243,10 @@ time.sleep(600)
         [
             ("echo its last words; exit 3", sys.executable, r"it ended with exit code 3\n.*\nits last words"),
             ('case "$*" in *format*) exit 0;; esac; exit 1', sys.executable, "it ended with exit code 1"),
+            ("kill -9 $$", sys.executable, "it ended with signal SIGKILL"),
             ("exit 0", "/no/python", "/no/python"),
         ],
-        ids=["format", "start", "guard"],
+        ids=["format", "start", "killed", "guard"],
     )
     def test_one_that_does_not_start_leaves_no_files(self, start, monkeypatch, tmp_path, script, python, says):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
