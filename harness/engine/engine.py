@@ -18,6 +18,8 @@ from harness.targets.targets import Target
 
 _LOG = logging.getLogger(__name__)
 _RAISED = re.compile(r"(?:Exception|Error)\b")
+_NO_JVM = re.compile(r"Py4JNetworkError|Answer from Java side is empty")
+"""What pyspark raises when its JVM ends while it starts."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,9 @@ class EngineNotStarted(EngineDied):
         if (cause := machine_cause(f"{detail}\n{log}")) is not None:
             short, log = f"{cause} (see `ulimit -a`, and the free space of TMPDIR)", ""
         elif detail.startswith("Traceback "):
-            short, log = "; ".join([detail.rstrip().splitlines()[-1], *said[-1:], "--debug shows the rest"]), ""
+            raised = detail.rstrip().splitlines()[-1]
+            gone = ["its JVM ended, perhaps killed"] if _NO_JVM.search(raised) and not said else []
+            short, log = "; ".join([*gone, raised, *said[-1:], "--debug shows the rest"]), ""
         super().__init__(f"{what}: {short}", log=log)
         self.reason = reason
         self.detail = detail

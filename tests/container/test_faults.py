@@ -22,7 +22,7 @@ from tests.support.effort import full_run_only
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 FAMILY = ROOT / "cases" / "window-eviction"
-FEW = sorted(FAMILY.glob("*.yaml"))[:6]
+FEW = sorted(FAMILY.glob("[!k]*.yaml"))[:6]  # that of a key with a collation is of 4.0 and newer
 """Enough that two are done and others go on when the container is killed."""
 
 
@@ -139,7 +139,7 @@ def test_a_container_without_memory(conformance, spark_35):
 def test_a_run_that_is_stopped(conformance, spark_35, how):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    wait_for(run, "[ 1/")
+    wait_for(run, "● conforms")
     run.send_signal(how)
     _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
@@ -149,7 +149,7 @@ def test_a_run_that_is_stopped(conformance, spark_35, how):
 def test_what_a_sigkill_left_is_cleaned_up(conformance, daemon, spark_35):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    before = wait_for(run, "[ 1/")
+    before = wait_for(run, "● conforms")  # not the first cell, which may need no engine
     run.send_signal(signal.SIGSTOP)
     untouched = conformance("targets", "clean")
     assert f"kept: container {running_container(daemon, run).id[:12]}, of process {run.pid}" in untouched.out, before

@@ -171,6 +171,7 @@ class AuthorSink(NamedTuple):
     whole: Optional[Callable[[Any], None]] = None
 
 
+_DRIVER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _IMPORTING = threading.RLock()
 """Held while a case exchanges the modules of its author."""
 
@@ -212,9 +213,12 @@ class AuthorCode:
         return function
 
     def _loaded(self) -> Dict[str, Any]:
-        """The modules of the author that Python has now, by their names."""
-        loaded = list(sys.modules.items())
-        return {name: of for name, of in loaded if path_inside(getattr(of, "__file__", None) or "", self.folders)}
+        """The modules of the author that Python has now, by their names; those of the driver may lie in the same folders."""
+        files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
+        own = {
+            name for name, file in files.items() if path_inside(file, self.folders) and not path_inside(file, [_DRIVER])
+        }
+        return {name: sys.modules[name] for name in own}
 
     def sink(self, named: str) -> AuthorSink:
         """The function that ``module:function`` names; it and this raise ``AuthorFailed`` for faults of its own."""

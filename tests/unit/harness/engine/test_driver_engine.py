@@ -293,11 +293,15 @@ class TestFinish:
 TRACEBACK = 'Traceback (most recent call last):\n  File "serve.py", line 57, in serve\nPySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java …\n'
 
 
+NO_JVM = "Traceback (most recent call last):\npy4j.protocol.Py4JNetworkError: Error while sending or receiving\n"
+
+
 @pytest.mark.parametrize(
     ("detail", "log", "said"),
     [
         (TRACEBACK, "Caused by: java.io.IOException: x.jar (Too many open files)\nbye", "x.jar (Too many open files)"),
         (TRACEBACK, "hello\njava.lang.AssertionError: no file\nbye", "JAVA_GATEWAY_EXITED] Java …; java.lang.Assert"),
+        (NO_JVM, "", ": its JVM ended, perhaps killed; py4j.protocol.Py4JNetworkError: Error while sending"),
         ("FileNotFoundError: No usable temporary directory found in ['/tmp']", "", "No usable temporary directory"),
     ],
 )

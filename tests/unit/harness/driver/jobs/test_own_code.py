@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -59,6 +60,14 @@ def test_each_case_has_modules_of_its_own_and_keeps_them(folder):
     assert one.function("acme_job:job") is first
     assert sys.modules["acme_helper"].made is first()
     assert sys.modules["pytest"] is pytest
+
+
+def test_modules_of_the_driver_stay_though_they_lie_in_the_folder_of_a_job(folder):
+    """With ``--work`` below ``--code``, the driver lost its own modules."""
+    (folder / "acme_other.py").write_text("def job():\n    pass\n")
+    ours = sys.modules[AuthorCode.__module__]
+    AuthorCode([str(folder), str(Path(ours.__file__).parents[1])]).function("acme_other:job")
+    assert sys.modules[AuthorCode.__module__] is ours
 
 
 def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
