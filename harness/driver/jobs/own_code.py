@@ -15,9 +15,9 @@ import threading
 import traceback
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from traceback import FrameSummary
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import WORKER_GONE, DriverFailure, FailureReason
 from ..origin import of_the_standard_library
@@ -172,6 +172,14 @@ class AuthorSink(NamedTuple):
 
 
 _DRIVER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+@lru_cache(maxsize=None)
+def _is_of_author(file: str, folders: Tuple[str, ...]) -> bool:
+    """Whether a module's file is in the author's folders; looked up once for each of the thousand modules, as that asks the disk."""
+    return path_inside(file, folders) is not None and path_inside(file, [_DRIVER]) is None
+
+
 _IMPORTING = threading.RLock()
 """Held while a case exchanges the modules of its author."""
 
@@ -214,11 +222,8 @@ class AuthorCode:
 
     def _loaded(self) -> Dict[str, Any]:
         """The modules of the author that Python has now, by their names; those of the driver may lie in the same folders."""
-        files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
-        own = {
-            name for name, file in files.items() if path_inside(file, self.folders) and not path_inside(file, [_DRIVER])
-        }
-        return {name: sys.modules[name] for name in own}
+        loaded, folders = list(sys.modules.items()), tuple(self.folders)
+        return {name: of for name, of in loaded if _is_of_author(getattr(of, "__file__", None) or "", folders)}
 
     def sink(self, named: str) -> AuthorSink:
         """The function that ``module:function`` names; it and this raise ``AuthorFailed`` for faults of its own."""
@@ -237,9 +242,8 @@ class AuthorCode:
         """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
         from pyspark.cloudpickle import register_pickle_by_value
 
-        for module in list(sys.modules.values()):
-            if path_inside(getattr(module, "__file__", None) or "", self.folders):
-                register_pickle_by_value(module)
+        for module in self._modules.values():
+            register_pickle_by_value(module)
 
     def frame(self, named: str, *arguments: Any) -> Any:
         """The DataFrame that a function makes of the session and of DataFrames.

@@ -191,7 +191,7 @@ def test_what_a_module_defines_with_dlt_is_defined_as_pyspark_does_once_all_file
     assert decorators.said == []
     for definition in of_dlt.definitions:
         definition()
-    # A table that no stream fills is left to nobody: only the flows that were tried as queries run.
+    # The batch table is missing: the runner gets only flows that were tried as queries.
     assert decorators.said == [
         ("view", {"name": "clean"}, "a view"),
         ("table", {"name": "sums"}, "a stream"),
