@@ -25,7 +25,7 @@ from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.wording import counted
 from conformance.core.wrapping import fitted
 from conformance.language.streams import FILES, KAFKA
-from conformance.own_job import job_run, pipeline_run
+from conformance.own_job import job_case, job_run, pipeline_run
 from conformance.own_job.answer_folder import PAGE, AnswerFolder
 from conformance.own_job.conclusion import Answer
 from conformance.own_job.many_rows import MOST_IN_A_CASE
@@ -74,7 +74,7 @@ def check(
         "--accept-lost", "Do not fail because rows are late or have no event time.", job_options.INPUT
     ),
     batches: int = option(
-        job_run.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
+        job_case.BATCHES, "Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=MOST_BATCHES
     ),
     silent_streams: bool = option(
         True, "Also let each stream be silent once after a restart, if there are several.", None, job_options.INPUT
@@ -264,7 +264,7 @@ class _Shown:
     def __init__(self, versions: str, notes: Sequence[str]) -> None:
         self._versions, self._notes = versions, notes
 
-    def begins(self, query: job_run.OwnQuery, case: Case, samples: Sequence[Sample], folder: Path) -> None:
+    def begins(self, query: job_case.OwnQuery, case: Case, samples: Sequence[Sample], folder: Path) -> None:
         plan = f"{query.title}: {counted(len(case.steps), 'step')}, {self._versions}; into {folder}"
         job_options.print_samples(samples, errors_console(self._notes, plan))
         self._notes = ()
@@ -274,7 +274,7 @@ class _Shown:
 
 
 def _answer_line(task: CellTask, _: job_run.CellAnswer, seconds: float) -> AnswerLine:
-    silent = f", silent {'topics' if task.case.topics else 'streams'}" if job_run.is_silent(task.case) else ""
+    silent = f", silent {'topics' if task.case.topics else 'streams'}" if job_case.is_silent(task.case) else ""
     versions = " → ".join(str(target.version) for target in task.targets) + silent
     settings = "".join(f", {key}={value}" for key, value in task.workaround.items())
     cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}{settings}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
-from conformance.own_job.job_run import OwnQuery, own_function
+from conformance.own_job.job_case import OwnQuery, own_function
 from harness.runtimes.own_code import Jar
 
 _METHOD = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)+", re.ASCII)

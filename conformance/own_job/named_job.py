@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from conformance.core.errors import WrongUsage
 from conformance.language.source import unknown
 from conformance.own_job import program as programs
-from conformance.own_job.job_run import OwnQuery, check_function
+from conformance.own_job.job_case import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.pipeline_folder import SPECS, read_folder
 from conformance.own_job.program import FUNCTIONS, NamedProgram, SampleReader, is_program

@@ -18,7 +18,7 @@ from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.language.streams import KAFKA
 from conformance.own_job import source_options
-from conformance.own_job.job_run import Flow, OwnQuery, of_flow
+from conformance.own_job.job_case import Flow, OwnQuery, of_flow
 from conformance.own_job.jvm_method import check_class
 from conformance.own_job.many_rows import SampleRow, kept
 from conformance.own_job.notebook import NOTEBOOKS, Notebook, is_notebook

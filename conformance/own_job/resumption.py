@@ -17,7 +17,8 @@ from conformance.core.values import show_in_full
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import CellAnswer, OwnQuery, run_cell, write_resumption
+from conformance.own_job.job_case import OwnQuery, write_resumption
+from conformance.own_job.job_run import CellAnswer, run_cell
 from conformance.own_job.sample import Sample
 from conformance.own_job.statements import awaiting_statements, why
 from conformance.own_job.verdict import TriedWorkaround

@@ -9,7 +9,7 @@ from conformance.core.case import TABLE_FORMATS, RunSource
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.language.streams import FILES, KAFKA
-from conformance.own_job.job_run import CHANGES, WAITING_COMMITS, WAITING_FILES, ActingOptions
+from conformance.own_job.job_case import CHANGES, WAITING_COMMITS, WAITING_FILES, ActingOptions
 from harness.engine.protocol import SourceSeen
 from reports.results.status import Statement
 

@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.wording import counted
 from conformance.language.source import unknown
-from conformance.own_job.job_run import Flow, OwnQuery, of_flow
+from conformance.own_job.job_case import Flow, OwnQuery, of_flow
 from conformance.own_job.sample import Sample
 from conformance.query.syntax import NotReadable, SqlStatement, conditions_of, query_of_flow, statements, tables_read
 

@@ -15,18 +15,8 @@ from conformance.core.temporary_folder import temporary_folder
 from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.conclusion import Conclusion, conclude, not_tried
-from conformance.own_job.job_run import (
-    CellAnswer,
-    JobRun,
-    JobRuns,
-    OwnQuery,
-    expecting,
-    is_silent,
-    rows_in_files,
-    through_topics,
-    write_job,
-    write_options,
-)
+from conformance.own_job.job_case import OwnQuery, is_silent, rows_in_files, through_topics, write_job, write_options
+from conformance.own_job.job_run import CellAnswer, JobRun, JobRuns, expecting
 from conformance.own_job.records import NOTHING_KNOWN, record, write_results
 from conformance.own_job.resumption import GivenCheckpoint, Resumption, resume
 from conformance.own_job.resumption import record as record_of_checkpoint

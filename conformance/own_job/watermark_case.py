@@ -18,7 +18,7 @@ from conformance.core.errors import WrongUsage
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
 from conformance.own_job.case_run import CaseResult, run_case
-from conformance.own_job.job_run import FUNCTION
+from conformance.own_job.job_case import FUNCTION
 
 Job: TypeAlias = Callable[..., Any] | str | Mapping[str, Json]
 """A function of the session and a DataFrame for each stream, which returns a DataFrame; or what `call` says in the case language."""

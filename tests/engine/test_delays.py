@@ -16,7 +16,7 @@ from conformance.cli.progress import NoAnswers
 from conformance.core.observation import Observation
 from conformance.own_job.delays import DelayTable, delay_table_of
 from conformance.own_job.explained_job import answer_of, explain_query
-from conformance.own_job.job_run import own_function
+from conformance.own_job.job_case import own_function
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.driver.backend import DELAY
 from harness.runtimes.options import RuntimeOptions

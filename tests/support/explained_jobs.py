@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from conformance.core.spark_types import Schema, parse_schema
 from conformance.own_job.explained_job import JobExplanation
-from conformance.own_job.job_run import OwnQuery, own_function
+from conformance.own_job.job_case import OwnQuery, own_function
 from conformance.own_job.sample import Sample, silent
 from conformance.query_progress.answer import explain_progress
 

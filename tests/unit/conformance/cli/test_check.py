@@ -11,7 +11,7 @@ from conformance.cli import check
 from conformance.cli.main import app
 from conformance.core.errors import WrongUsage
 from conformance.own_job import program as programs
-from conformance.own_job.job_run import own_function
+from conformance.own_job.job_case import own_function
 from conformance.own_job.trial import Trial
 from conformance.runner.resources import EngineUse
 from harness.engine.protocol import ProgramSeen, QuerySeen

@@ -15,7 +15,7 @@ from conformance.core.data import Json
 from conformance.judging.checkpoint_verdict import resumed_at
 from conformance.own_job import program as programs
 from conformance.own_job import resumption
-from conformance.own_job.job_run import OwnQuery
+from conformance.own_job.job_case import OwnQuery
 from conformance.own_job.resumption import Resumption
 from conformance.own_job.sample import Sample
 from harness.engine.protocol import ProgramSeen, QuerySeen

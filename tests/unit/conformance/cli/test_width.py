@@ -21,7 +21,7 @@ from conformance.cli.main import app
 from conformance.core.wrapping import MOST_ROWS
 from conformance.fuzzing.campaign import FuzzOutcome, Tally
 from conformance.own_job import program as programs
-from conformance.own_job.job_run import own_function
+from conformance.own_job.job_case import own_function
 from conformance.own_job.resumption import statements
 from conformance.own_job.trial import Trial
 from conformance.runner.resources import EngineUse

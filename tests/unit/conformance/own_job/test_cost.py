@@ -11,7 +11,8 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.observation import SourceRead
 from conformance.core.spark_types import parse_schema
-from conformance.own_job.job_run import CellAnswer, JobRun, next_cells, own_function, write_job
+from conformance.own_job.job_case import own_function, write_job
+from conformance.own_job.job_run import CellAnswer, JobRun, next_cells
 from conformance.own_job.sample import Sample
 from conformance.runner.resources import EngineUse
 from harness.scheduling.cell_run import CellRun, CellTask, SavedCheckpoint

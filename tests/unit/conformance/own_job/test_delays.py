@@ -11,7 +11,7 @@ from conformance.core.errors import WrongUsage
 from conformance.own_job import delays
 from conformance.own_job.delays import delay_table_of
 from conformance.own_job.explained_job import NoAnswer, explain_query
-from conformance.own_job.job_run import OwnQuery, write_sample
+from conformance.own_job.job_case import OwnQuery, write_sample
 from conformance.own_job.sample import UnusableSample, read_sample
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import explain_progress

@@ -13,20 +13,22 @@ import pytest
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
+from conformance.own_job.job_case import (
+    check_function,
+    is_silent,
+    own_function,
+    through_topics,
+    with_expectations,
+    write_job,
+)
 from conformance.own_job.job_run import (
     CellAnswer,
     JobRun,
     JobRuns,
-    check_function,
     depends_on_ansi,
     expecting,
-    is_silent,
     next_cells,
-    own_function,
     shuffles_itself,
-    through_topics,
-    with_expectations,
-    write_job,
 )
 from conformance.own_job.records import record, write_results
 from conformance.own_job.sample import Sample, read_sample

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import OwnQuery, own_function, write_job
+from conformance.own_job.job_case import OwnQuery, own_function, write_job
 from conformance.own_job.jvm_method import function_or_method
 from conformance.own_job.sample import read_sample
 from conformance.query import read_query

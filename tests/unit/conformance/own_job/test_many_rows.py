@@ -17,7 +17,8 @@ from conformance.core.spark_types import Field, Schema, parse_schema
 from conformance.core.values import canonical
 from conformance.own_job import many_rows, sample
 from conformance.own_job.coverage import never_shown
-from conformance.own_job.job_run import JobRun, first_handoffs, next_cells, own_function, rows_in_files, write_job
+from conformance.own_job.job_case import first_handoffs, own_function, rows_in_files, write_job
+from conformance.own_job.job_run import JobRun, next_cells
 from conformance.own_job.many_rows import Stored, instant_of, kept, lines_of
 from conformance.own_job.sample import Sample, arrivals, read_sample
 from conformance.runner.resources import EngineUse

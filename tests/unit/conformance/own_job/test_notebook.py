@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import write_job
+from conformance.own_job.job_case import write_job
 from conformance.own_job.named_job import kind_of
 from conformance.own_job.notebook import Notebook, is_notebook
 from conformance.own_job.program import NamedProgram, queries

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.own_job import pipeline_run
-from conformance.own_job.job_run import Flow, OwnQuery, own_function
+from conformance.own_job.job_case import Flow, OwnQuery, own_function
 from conformance.own_job.sample import Sample
 from conformance.own_job.trial import QueryAnswer, Trial
 from conformance.runner.resources import EngineUse

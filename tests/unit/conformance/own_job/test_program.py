@@ -10,7 +10,7 @@ import pytest
 from conformance.cli.job_options import SampleFiles, SampleOptions
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import OwnCodeError
-from conformance.own_job.job_run import ActingOptions, write_job, write_options
+from conformance.own_job.job_case import ActingOptions, write_job, write_options
 from conformance.own_job.program import NamedProgram, Survey, as_records, is_program, queries
 from conformance.own_job.program_changes import changes
 from conformance.own_job.sample import UnusableSample, read_sample

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from conformance.cli.job_options import described
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import own_function, write_job
+from conformance.own_job.job_case import own_function, write_job
 from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.sample import UnusableSample, arrivals, read_sample
 

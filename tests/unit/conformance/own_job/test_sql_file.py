@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import WrongUsage
-from conformance.own_job.job_run import write_job
+from conformance.own_job.job_case import write_job
 from conformance.own_job.named_job import kind_of
 from conformance.own_job.sample import Sample, read_sample, silent
 from conformance.own_job.sql_file import SqlFile, for_the_runner, is_sql_file

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import ActingOptions, CellAnswer, own_function
+from conformance.own_job.job_case import ActingOptions, own_function
+from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.resumption import GivenCheckpoint
 from conformance.own_job.statements import summary
 from conformance.own_job.trial import Known, Trial
