@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -53,11 +53,10 @@ log4j.appender.stdout.layout.ConversionPattern=%p %m%n
 class OwnBroker:
     """A broker that runs until it is closed, or until this process ends in whatever way, on the Java of an environment.
 
-    Whoever talks to it needs the secret in ``servers``, because every user of the machine can connect to its ports.
+    Whoever talks to it needs the secret in ``servers``, because every user of the machine can connect to its ports, and waits first.
 
     Raises:
         JarsNotFetched: see `harness.environments.jars`.
-        HarnessError: it ended, or did not listen in time.
     """
 
     def __init__(self, environment: Environment, on_progress: ProgressCallback) -> None:
@@ -74,8 +73,8 @@ class OwnBroker:
             with ExitStack() as free:
                 sockets = [free.enter_context(socket.create_server((_HOST, 0))) for _ in range(2)]
                 ports = [free_socket.getsockname()[1] for free_socket in sockets]
-            secret = secrets.token_hex(32)
-            self.servers = f"{secret}@{_HOST}:{ports[0]}"
+            self._port, secret = ports[0], secrets.token_hex(32)
+            self.servers = f"{secret}@{_HOST}:{self._port}"
             commands = json.dumps(_start([str(java), *_OPTIONS], jars, self._folder, secret, ports))
             guard = Path(__file__).with_name("kafka_guard.py")
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
@@ -87,10 +86,6 @@ class OwnBroker:
                 stderr=subprocess.DEVNULL,
                 new_session=True,
             )
-            stack.callback(self.close)
-            stopped = threading.Event()
-            with ended_by_stop(stopped.set):
-                self._wait(ports[0], stopped)
             stack.pop_all()
 
     def close(self) -> None:
@@ -99,6 +94,15 @@ class OwnBroker:
             self.guard.stdin.close()
             self.guard.wait(_SECONDS_TO_END)
         self._remove()
+
+    def wait(self) -> None:
+        """Wait until it listens; raises HarnessError, and leaves nothing, if it ended or did not listen in time."""
+        stopped = threading.Event()
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            with ended_by_stop(stopped.set):
+                self._wait(self._port, stopped)
+            stack.pop_all()
 
     def _wait(self, port: int, stopped: threading.Event) -> None:
         limit = time.monotonic() + _SECONDS_TO_START
@@ -269,12 +273,12 @@ class Kafka:
     def access(
         self, version: SparkVersion, environment: Environment, given: str, on_progress: ProgressCallback
     ) -> KafkaAccess:
-        """Give an engine the connector and the broker, which runs on the Java of its environment.
+        """Give an engine the connector and the broker, which runs on the Java of its environment; it starts beside the engine: see `wait`.
 
         ``given``: the user's own ``spark.jars``, which stay.
 
         Raises:
-            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker does not start.
+            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker did not start for another engine.
         """
         Kafka(self._servers)  # raises if the user's is gone
         released, jars = connector(version, environment, on_progress)
@@ -290,13 +294,24 @@ class Kafka:
             if self._own is not None and self._own.guard.poll() is not None:
                 self._own.close()
                 self._own = None
-            if self._own is None:
-                try:
-                    self._own = OwnBroker(environment, on_progress)
-                except HarnessError as error:
-                    self._failed = error
-                    raise
-            return self._own
+            with self._remembered():
+                self._own = self._own or OwnBroker(environment, on_progress)
+                return self._own
+
+    def wait(self) -> None:
+        """Wait for the broker, if it is one of ours; raises HarnessError if it does not start."""
+        with self._lock, self._remembered():
+            if self._own is not None:
+                self._own.wait()
+
+    @contextmanager
+    def _remembered(self) -> Iterator[None]:
+        """A broker that did not start is not tried again."""
+        try:
+            yield
+        except HarnessError as error:
+            self._own, self._failed = None, error
+            raise
 
     def close(self) -> None:
         """End the broker if it is one of ours; may be called twice."""

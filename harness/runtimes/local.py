@@ -149,6 +149,8 @@ class LocalRuntime(EngineSettings):
             transport = program.start(
                 "driver", environment, work, settings, self.cluster, storage=self.storage, variables=self.variables
             )
+            if isinstance(kafka, KafkaAccess):
+                kafka = self._listening(kafka, transport, on_progress)
             return DriverEngine(
                 transport,
                 work=str(work),
@@ -173,6 +175,20 @@ class LocalRuntime(EngineSettings):
                 self.cluster.check()
                 raise HarnessError(f"{error.detail}. Start a worker, or end what uses the workers") from None
             raise
+
+    def _listening(
+        self, kafka: KafkaAccess, transport: SubprocessTransport, on_progress: ProgressCallback
+    ) -> KafkaAccess | HarnessError:
+        """The access once the broker listens, which starts beside the JVM of the engine, or why it does not."""
+        try:
+            self.kafka.wait()
+        except HarnessError as error:
+            on_progress(str(error))
+            return error
+        except BaseException:
+            transport.close()
+            raise
+        return kafka
 
     def _archive_classes(
         self, environment: Environment, settings: dict[str, str], *, own_jars: bool

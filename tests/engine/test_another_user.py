@@ -113,6 +113,7 @@ def test_a_broker_that_is_open_answers_everybody(
     for more, expected in (({}, []), (everybody, ["Kafka"])):
         monkeypatch.setattr(kafka_broker, "_settings", lambda *given, more=more: {**settings(*given), **more})
         broker = OwnBroker(prepare(newest), ignore_progress)
+        broker.wait()
         try:
             assert served(tried(nobody, int(broker.servers.rpartition(":")[2]))) == expected
         finally:

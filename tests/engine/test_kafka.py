@@ -29,6 +29,7 @@ from harness.runtimes.kafka_broker import OwnBroker
 from harness.targets.targets import Targets
 (target,) = Targets.load().select([sys.argv[1]])
 broker = OwnBroker(prepare(target), ignore_progress)
+broker.wait()
 print(broker._folder, broker.guard.pid, flush=True)
 time.sleep(600)
 """
@@ -48,6 +49,7 @@ def broker(newest):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(kafka_broker, "_settings", lambda *given: {**settings(*given), **everybody})
         found = OwnBroker(prepare(newest), ignore_progress)
+    found.wait()
     found.servers = found.servers.partition("@")[2]
     yield found
     found.close()

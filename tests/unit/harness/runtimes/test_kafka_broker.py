@@ -158,15 +158,23 @@ class TestAccess:
     def test_a_broker_that_does_not_start_is_not_tried_again(self, monkeypatch, environment):
         tried = []
 
-        def fails(*_):
-            tried.append(1)
-            raise HarnessError("no")
+        class Fails:
+            servers = "127.0.0.1:9999"
 
-        monkeypatch.setattr(kafka_broker, "OwnBroker", fails)
+            def __init__(self, *_):
+                tried.append(1)
+
+            def wait(self):
+                raise HarnessError("no")
+
+        monkeypatch.setattr(kafka_broker, "OwnBroker", Fails)
         mine = Kafka()
-        for _ in range(2):
-            with pytest.raises(HarnessError, match=r"^no$"):
-                mine.access(SPARK, environment, "", told)
+        mine.access(SPARK, environment, "", told)
+        with pytest.raises(HarnessError, match=r"^no$"):
+            mine.wait()
+        with pytest.raises(HarnessError, match=r"^no$"):
+            mine.access(SPARK, environment, "", told)
+        mine.wait()
         assert len(tried) == 1
 
     def test_the_users_broker_is_used_and_none_is_started(self, environment):
@@ -196,7 +204,9 @@ time.sleep(600)
 
         def start(script):
             fakes.script(environment.java_home / "bin" / "java", f"for last; do :; done\n{script}")
-            return OwnBroker(environment, told)
+            broker = OwnBroker(environment, told)
+            broker.wait()
+            return broker
 
         return start
 
