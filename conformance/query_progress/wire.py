@@ -9,12 +9,14 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from conformance.core.data import Json
 
 _TIME = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?Z")
+_HASH = re.compile(r"@[0-9a-f]+(?=[,)\]\s]|$)")
+"""Of an object of Java whose class has no text of its own; other in each run. An address has its host there."""
 _USUAL = len("2026-03-01T12:00:00.000Z")
 _DAY_MS = 86_400_000
 _CYCLE = 400
@@ -48,6 +50,8 @@ def instant(ms: int) -> str:
 
 Instant: TypeAlias = Annotated[int, BeforeValidator(milliseconds)]
 """Milliseconds since 1970."""
+Description: TypeAlias = Annotated[str, AfterValidator(lambda text: _HASH.sub("", text))]
+"""A source or a sink, as it is named in each run: ``NoopTable$`` of ``NoopTable$@1a2b3c``."""
 
 
 class _Wire(BaseModel):
@@ -67,14 +71,14 @@ class OperatorProgress(_Wire):
 
 
 class SourceProgress(_Wire):
-    description: str = ""
+    description: Description = ""
     end_offset: Json = None
     latest_offset: Json = None
     num_input_rows: int = 0
 
 
 class SinkProgress(_Wire):
-    description: str = ""
+    description: Description = ""
     num_output_rows: int | None = None
     """Negative where the sink does not count."""
 

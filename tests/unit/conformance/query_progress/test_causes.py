@@ -147,6 +147,27 @@ def test_a_restart_with_sources_in_another_order_is_named(order, causes):
     assert named([*first, *again(3, *later, **sources(*order))]) == causes
 
 
+NOOP = "org.apache.spark.sql.execution.datasources.noop.NoopTable$"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (f"{NOOP}@1a2b3c", f"{NOOP}@4d5e6f", False),
+        ("ForeachWriterTable(PythonWriter@1a,Left(E@2b))", "ForeachWriterTable(PythonWriter@3c,Left(E@4d))", False),
+        (f"{NOOP}@1a2b3c", "ConsoleTable$@1a2b3c", True),
+        ("FileSink[abfss://lake@cafe.example.net/x]", "FileSink[abfss://lake@beef.example.net/x]", True),
+    ],
+)
+def test_the_hash_of_an_object_of_java_is_no_other_sink_and_no_other_source(before, after, changed):
+    def of(description):
+        return {"sink": {"description": description}, **sources(description)}
+
+    first = [{**progress(n, high=n, **MARK), **of(before)} for n in range(2)]
+    (query,) = explain_progress([*first, *again(2, {"high": 2, **MARK}, **of(after))]).queries
+    assert len(query.record()["changed"]) == 2 * changed
+
+
 @pytest.mark.parametrize(("policy", "causes"), [(None, []), ("max", ["restart-with-other-policy"])])
 def test_a_restart_with_another_policy_is_named_by_an_event_log(policy, causes):
     event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
