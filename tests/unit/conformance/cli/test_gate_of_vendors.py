@@ -50,7 +50,7 @@ def test_the_answer_says_what_was_compared_and_who_says_so():
             "this release of Dataproc on Compute Engine contains; known are dataproc-2.3.13, dataproc-3.0. Name Apache's release",
         ),
         ("emr-serverless 4.3.0", "this release of Amazon EMR Serverless contains; known are emr-serverless-6.12.0,"),
-        ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
+        ("cdp-7.1.9 4.3.0", "known are cdp-7.1.9-cds-3.3, cdp-7.1.9-cds-3.5, cdp-7.3.1,"),
         ("acme-1.0 4.3.0", "acme-1.0 names no published release: name one of Apache's (2.4.8, 3.0.3, 3.1.3,"),
         ("dbr-14.3 3.5.0", "dbr-14.3 and 3.5.0 both contain Apache Spark 3.5.0"),
         ("glue-3.0 3.1.3", "glue-3.0 and 3.1.3 are both answered by Apache Spark 3.1.3: there is nothing to compare"),
@@ -73,6 +73,8 @@ def test_what_cannot_be_compared_is_said(options, told):
         ("emr-serverless-7.9", "Amazon EMR Serverless 7.9.0", "3.5.5"),
         ("fabric-2.0", "Microsoft Fabric Runtime 2.0", "4.1.1"),
         ("cdp-7.3.1", "Cloudera Runtime 7.3.1", "3.4.1"),
+        ("cdp-7.1.9-cds-3.3", "Cloudera Runtime 7.1.9-cds-3.3", "3.3.2"),
+        ("dataproc-serverless-2.2.30", "Google Cloud Serverless for Apache Spark 2.2.30", "3.5.1"),
         ("dbr-19", "Databricks Runtime 19", "4.2.0"),
     ],
 )
