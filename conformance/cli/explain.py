@@ -52,7 +52,7 @@ MICRO_BATCHES = 6
 UNKNOWN = 2
 """The exit code if the model does not know what the case does, or the case is not for the version."""
 
-DETAILS = ((2, 1, 0), (2,))
+DETAILS = ((2, 1, 0, -1), (2,))
 """How much an answer says: of these the first that fits; everything with --verbose."""
 STYLES: dict[explanation.Tone, str] = {
     "head": "bold",
@@ -151,6 +151,9 @@ def explain(
         lines_of_all = (_styled(line.format(**cause)) for cause in causes for line in of_a_cause)
         print_answer(lines_of_all, [*causes], as_json=as_json, verbose=verbose)
         return
+    if progress and case is not None and not _names_a_job(case) and Path(case).exists():
+        # A shell makes them of --progress *.jsonl.
+        progress, case, arguments = [*progress, Path(case), *map(Path, arguments or ())], None, None
     if call is not None or job_settings.main is not None or (case is not None and _names_a_job(case)):
         of_a_case = {"--from": from_, "--to": to, "--results": results, "--policy": policy}
         others = {**of_a_case, "--progress": progress, "--checkpoint": checkpoint}
@@ -230,7 +233,7 @@ def explain(
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
     styled = [(Text(str(line), STYLES.get(line.tone, "")), _detail(line)) for line in lines]
-    rows = fitted(lambda most: [text for text, detail in styled if detail <= most], DETAILS[verbose], width())
+    rows = fitted(lambda most: [text for text, detail in styled if detail <= max(most, 0)], DETAILS[verbose], width())
     print_answer(rows, record, as_json=as_json, verbose=verbose)
 
 

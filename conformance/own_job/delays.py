@@ -114,7 +114,7 @@ class DelayTable:
         shortest = (f"{share:.1%} {duration(self.measured.delay_for(share))}".replace(".0%", "%") for share in SHARES)
         yield f"shortest delay that keeps so many rows: {', '.join(shortest)}"
         yield from (f"outliers: {line}" for line in self._outliers())
-        if detail:
+        if detail > 0:
             at = ", ".join(map(duration, sorted(self.checked)))
             alone = "; its code, not Python's, takes no other delay" if len(self.checked) == 1 else ""
             counts = all(batch.dropped is not None for batch in job.seen.batches)

@@ -73,10 +73,10 @@ class JobExplanation:
         if not self.causes:
             yield f"  ● {page.sound}"
         yield from cause_lines(self.causes, detail)
-        if detail:
+        if detail > 0:
             yield from (f"  {line}" for line in self._batches(self.job.seen.batches))
             yield from (f"  {line}" for line in self._rows())
-        yield from (f"  {line}" for line in page.notes if detail or line.startswith("not known"))
+        yield from (f"  {line}" for line in page.notes if detail > 0 or line.startswith("not known"))
 
     @cached_property
     def page(self) -> QueryPage:

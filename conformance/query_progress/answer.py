@@ -12,10 +12,10 @@ from typing import Final
 from conformance.core.data import Json
 from conformance.core.wording import counted, shortened
 from conformance.language.catalogue import Catalogue
-from conformance.query_progress.causes import Cause, causes_of, duration
+from conformance.query_progress.causes import Cause, causes_of, duration, rows_shown
 from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
-from conformance.query_progress.tracks import Queries, Query, Run, short_name
+from conformance.query_progress.tracks import Queries, Query, Run, same_place, short_name
 from conformance.query_progress.waiting import WaitingState
 from conformance.query_progress.wire import instant
 from conformance.suite.discovery import shipped
@@ -37,21 +37,21 @@ class QueryExplanation:
     """What explains most comes first; none for a sound query."""
 
     def lines(self, detail: int = 2) -> Iterator[str]:
-        """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 all but the causes."""
+        """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 all but the causes, -1 their evidence and rules too."""
         runs = [run for run in self.query.runs if run.batches]
-        restarts = len(self.query.runs) - 1 + self.query.runs_left_out
+        number = len(self.query.runs) - 1 + self.query.runs_left_out
+        restarts = f", {counted(number, 'restart')}" if number else ""
         name = f'query "{self.query.name}"' if self.query.name else "query"
         ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
-        yield f"{name} ({ids}): {_summary(runs)}, {counted(restarts, 'restart')}"
-        if detail:
-            yield from (f"  {line}" for line in self._notes(runs))
+        yield f"{name} ({ids}): {_summary(runs)}{restarts}"
         if not self.causes:
             yield f"  ● {SOUND} in this progress"
         yield from cause_lines(self.causes, detail)
+        yield from (f"  {line}" for line in self._notes(runs, detail))
 
-    def _notes(self, runs: list[Run]) -> Iterator[str]:
-        yield from _facts(runs, runs[-1]) if runs else ()
-        yield from (f"restart: {line}" for line in changes(self.query))
+    def _notes(self, runs: list[Run], detail: int = 2) -> Iterator[str]:
+        yield from (f"restart: {line}" for line in changes(self.query)) if detail >= 0 else ()
+        yield from _facts(runs, runs[-1]) if runs and detail > 0 else ()
 
     @property
     def page(self) -> QueryPage:
@@ -72,9 +72,10 @@ def cause_lines(causes: Iterable[Cause], detail: int) -> Iterator[str]:
     """Yield causes as lines; ``detail`` as in `QueryExplanation.lines`."""
     for number, cause in enumerate(causes, 1):
         yield f"  ✗ {number}. {cause.what}"
-        yield from (f"      {line}" for line in cause.evidence)
-        number_of, sentence = rule(cause.rule)
-        yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
+        if detail >= 0:
+            yield from (f"      {line}" for line in cause.evidence)
+            number_of, sentence = rule(cause.rule)
+            yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
         yield f"      fix: {cause.fix}"
 
 
@@ -92,7 +93,7 @@ class ProgressExplanation:
     """What waits in the checkpoint, if it is given."""
 
     def lines(self, detail: int = 2) -> Iterator[str]:
-        for query in self.queries:
+        for query in sorted(self.queries, key=lambda query: not query.causes):
             yield from query.lines(detail)
         yield from self.notes()
 
@@ -153,7 +154,7 @@ def changes(query: Query) -> Iterator[str]:
             ("operators", [one.title for one in before.operators], [one.title for one in after.operators]),
             ("sink", [before.sink], [after.sink]),
         ):
-            if old != new:
+            if len(old) != len(new) or not all(map(same_place, old, new)):
                 yield f"{where}: {what} {', '.join(map(short_name, old))} → {', '.join(map(short_name, new))}"
         for key in sorted({*before.settings, *after.settings}):
             if (old_value := before.settings.get(key)) != (new_value := after.settings.get(key)):
@@ -179,9 +180,10 @@ def _explained(read: Callable[[Skipped], Iterable[Event]], *, pictured: bool = F
 def _summary(runs: list[Run]) -> str:
     if not runs:
         return "no micro-batch ran"
-    batches = sum(run.batches for run in runs)
-    times = f"{instant(runs[0].started)} – {instant(runs[-1].ended)}"
-    return f"micro-batches {runs[0].first_batch}–{runs[-1].last_batch}, {batches:,} read, {times}"
+    first, last, read = runs[0].first_batch, runs[-1].last_batch, sum(run.batches for run in runs)
+    times = " – ".join(instant(ms // 1000 * 1000) for ms in (runs[0].started, runs[-1].ended))
+    some = f"{read:,} read, " if read != last - first + 1 else ""
+    return f"micro-batches {first}–{last}, {some}{times}"
 
 
 def _facts(runs: list[Run], run: Run) -> Iterator[str]:
@@ -197,12 +199,13 @@ def _facts(runs: list[Run], run: Run) -> Iterator[str]:
     else:
         newest = f"; newest event time {instant(run.highest)}" if run.highest is not None else ""
         delay = f", {duration(run.delay)} before it at each move" if run.delay is not None else ""
-        since = f" (since micro-batch {run.moved_in})"
-        yield f"watermark: {instant(first)} → {instant(run.watermark)}{since}{newest}{delay}"
+        moved = f"{instant(first)} → {instant(run.watermark)} (since micro-batch {run.moved_in})"
+        yield f"watermark: {moved if run.watermark else 'not moved yet'}{newest}{delay}"
     if len(run.sources) > 1:
         for place, source in enumerate(run.sources[:_FEW]):
             last = "" if source.last_batch is None else f", the last in micro-batch {source.last_batch}"
-            yield f"source {place} {short_name(source.description)}: {counted(source.rows, 'row')}{last}"
+            since = " since the restart" if len(runs) > 1 else ""
+            yield f"source {place} {short_name(source.description)}: {rows_shown(source.rows)}{since}{last}"
     for operator in run.operators[:_FEW]:
         dropped = (
             f", {operator.dropped:,} dropped from micro-batch {operator.dropped_in[0]} on" if operator.dropped else ""
@@ -212,7 +215,7 @@ def _facts(runs: list[Run], run: Run) -> Iterator[str]:
             f", commit of state {duration(operator.commit_ms)} (sum of tasks)" if operator.commit_ms is not None else ""
         )
         spent = f" in {duration(run.batch_ms)} of micro-batches" if commit else ""
-        yield f"{operator.title}: {counted(operator.rows, 'row')} in state, at most {operator.peak:,}{dropped}{commit}{spent}"
+        yield f"{operator.title}: {rows_shown(operator.rows)} in state, at most {operator.peak:,}{dropped}{commit}{spent}"
     if run.exception:
         yield f"ended with an error: {shortened(run.exception.splitlines()[0], 90)}"
 
@@ -222,6 +225,7 @@ def _run_record(run: Run) -> dict[str, Json]:
     for name in ("id", "since_move", "highest_at_move", "delays", "idle", "_every", "_lowest", "jump", "points"):
         del record[name]
     over_time = [
-        dict(zip(("micro_batch", "watermark", "newest_event_time"), point, strict=True)) for point in run.points
+        dict(zip(("micro_batch", "watermark", "newest_event_time", "rows_in", "state_rows"), point, strict=True))
+        for point in run.points
     ]
     return {"run_id": run.id, **record, "delay": run.delay, "over_time": over_time}

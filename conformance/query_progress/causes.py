@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from conformance.core.data import read_data
-from conformance.core.wording import counted
-from conformance.query_progress.tracks import OperatorTrack, Query, Run, short_name
+from conformance.query_progress.tracks import OperatorTrack, Query, Run, same_place, short_name
 from conformance.query_progress.wire import instant
 
 _HALF_HOUR_MS: Final = 1_800_000
@@ -57,12 +56,12 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
     run = next((run for run in reversed(query.runs) if run.batches), None)
     if run is None:
-        return ()
+        return tuple(filter(None, [_no_rows(query.runs)]))
     if cause := units(run) or _nulls(run) or newest_first(run) or _future_row(run) or _other_restart(query.runs):
         return (cause,)
-    late = _backlog(query.runs) or next(filter(None, map(_short_delay, query.runs)), None)
+    late = _backlog(query.runs) or _short_delay(query.runs)
     dropped = _changed_delay(query.runs) or _partition(run) or (_half_a_day(run) or late if late else None)
-    still = silent_source(run) or _no_data(run) or _nothing_released(query, run)
+    still = silent_source(run) or _no_data(run) or _no_rows(query.runs) or _nothing_released(query, run)
     return tuple(cause for cause in (dropped, still, *growing(run)) if cause is not None)
 
 
@@ -88,8 +87,8 @@ def units(run: Run) -> Cause | None:
 
 def _nulls(run: Run) -> Cause | None:
     if run.nulls_in is not None:
-        rows = "every row" if run.highest == 0 else "rows"
-        text = f"{rows} of micro-batch {run.nulls_in}: eventTime.min is 1970-01-01T00:00, as which Spark counts null"
+        which = "every row" if run.highest == 0 else "rows"
+        text = f"{which} of micro-batch {run.nulls_in}: eventTime.min is 1970-01-01T00:00, as which Spark counts null"
         return Cause.of("null-event-time", text)
     if run.without_event_time and not run.with_event_time and not run.watermark:
         return Cause.of(
@@ -127,7 +126,7 @@ def _other_restart(runs: list[Run]) -> Cause | None:
     for before, after in pairwise([run for run in runs if run.batches]):
         old, new = ([source.description for source in run.sources] for run in (before, after))
         where, policy = f"micro-batch {after.first_batch}", "spark.sql.streaming.multipleWatermarkPolicy"
-        if old != new and sorted(old) == sorted(new):
+        if not all(map(same_place, old, new)) and sorted(old) == sorted(new):
             names = f"{', '.join(map(short_name, old))}, then {', '.join(map(short_name, new))}"
             return Cause.of("restart-with-other-order", f"up to {where} the sources were {names}")
         was, now = (run.settings.get(policy) or "min" for run in (before, after))
@@ -179,20 +178,26 @@ def _partition(run: Run) -> Cause | None:
     return None
 
 
-def _short_delay(run: Run) -> Cause | None:
-    counts = any(operator.counts_dropped for operator in run.operators)
-    if not run.dropped and (counts or not run.operators or run.late is None):
+def _short_delay(runs: list[Run]) -> Cause | None:
+    lossy = [run for run in runs if run.dropped or (run.operators and run.late is not None and not run.counts_dropped)]
+    if not lossy:
         return None
-    evidence = [
+    run = max(lossy, key=lambda run: run.needed)
+    evidence = (
+        [f"{sum(one.dropped for one in lossy):,} dropped in {len(lossy)} runs"]
+        if len(lossy) > 1 and run.counts_dropped
+        else []
+    )
+    evidence += [
         f"{operator.title} dropped {operator.dropped:,}, first in micro-batch {', '.join(map(str, operator.dropped_in))}"
         for operator in run.operators
         if operator.dropped
     ]
-    if not counts:
-        evidence.append(run.dropped_shown)
     if run.late is not None:
         batch, lowest, watermark = run.late
         evidence.append(f"micro-batch {batch}: oldest event time {instant(lowest)}, watermark {instant(watermark)}")
+    if not run.counts_dropped:
+        evidence.append(run.dropped_shown)
     longer = f"a delay longer by more than {duration(run.needed)}" if run.needed else "a longer delay"
     if run.delay is not None and run.needed:
         longer = f"a delay of more than {duration(run.delay + run.needed)} ({duration(run.delay)} now) keeps all so far"
@@ -209,16 +214,29 @@ def silent_source(run: Run) -> Cause | None:
     for place, source in enumerate(run.sources):
         if active < 2 or run.since_move[place] > (source.last_batch == run.moved_in):
             continue
-        last = f"{counted(source.rows, 'row')}" + (
-            f", the last in micro-batch {source.last_batch}" if source.rows else ""
-        )
+        last = rows_shown(source.rows) + (f", the last in micro-batch {source.last_batch}" if source.rows else "")
         return Cause.of(
-            "idle-source" if source.rows else "source-without-data",
+            "idle-source" if source.rows or run.first_watermark else "source-without-data",
             f"source {place} {short_name(source.description)}: {last}; another had rows in {_batches(active)} since",
             f"watermark {instant(run.watermark)} since micro-batch {run.moved_in}; newest event time {instant(run.highest)}",
             place=place,
         )
     return None
+
+
+def _no_rows(runs: list[Run]) -> Cause | None:
+    """Find triggers without rows, from the first on or for much longer than ever before."""
+    run, last = runs[-1], next((run for run in reversed(runs) if run.rows_at is not None), None)
+    quiet = run.ended - max(run.started, run.rows_at or 0)
+    if last is None:
+        worked = any(one.rows_out or any(operator.peak for operator in one.operators) for one in runs)
+        text = f"not a row in {duration(quiet)}; {_batches(sum(one.batches for one in runs))} ran"
+        return None if worked else Cause.of("no-rows", text)
+    if quiet < max(_HALF_HOUR_MS, 2 * max(one.pause for one in runs)):
+        return None
+    held = sum(operator.rows for operator in last.operators)
+    text = f"the last rows came at {instant(last.rows_at or 0)}; none in {duration(quiet)}; {held:,} in state"
+    return Cause.of("no-rows", text)
 
 
 def _no_data(run: Run) -> Cause | None:
@@ -246,17 +264,19 @@ def _nothing_released(query: Query, run: Run) -> Cause | None:
         return None
     times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
     cause = "join-waits" if _joins(run, last) else "append-before-any-later-row"
-    return Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
+    return Cause.of(cause, f"{rows_shown(last.rows)} in state, 0 out; {times}")
 
 
 def growing(run: Run) -> Iterator[Cause]:
     """Find operators that only add rows, although the watermark passes what they keep."""
     watermark, points = run.watermark, run.points
-    passed = sum(watermark is not None and highest <= watermark for _, _, highest in points)
+    passed = sum(watermark is not None and highest <= watermark for _, _, highest, *_ in points)
     seen = "eventTime has no watermark"
     if watermark is not None:
         seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {_batches(len(points))}"
-    for operator in run.operators:
+    for at, operator in enumerate(run.operators):
+        if text := _partly_kept(run, at):
+            yield Cause.of("state-partly-kept", f"{operator.title}: {text}")
         # In complete mode all rows of the state come out, and no micro-batch without data runs.
         complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
         # A join has no complete mode.
@@ -270,10 +290,29 @@ def growing(run: Run) -> Iterator[Cause]:
             yield Cause.of(_GROWING.get(name, other), text, seen)
 
 
+def _partly_kept(run: Run, at: int) -> str:
+    """Return how the state of an operator grows through all quarters of a run, although it removes rows and no more come; else empty."""
+    size, removed_in = len(run.points) // 4, run.operators[at].removed_in
+    if size < _MANY or removed_in is None or removed_in >= run.points[size][0]:
+        return ""
+    quarters = [run.points[number * size : (number + 1) * size] for number in range(4)]
+    least = [min(state[at] for *_, state in quarter) for quarter in quarters]
+    second, last = (quarter[-1][3] - quarter[0][3] for quarter in (quarters[1], quarters[3]))
+    behind = [highest - (watermark or 0) for quarter in quarters for _, watermark, highest, *_ in quarter[-1:]]
+    grows = all(before < after for before, after in pairwise(least)) and least[3] >= 2 * least[1]
+    if not grows or last > 1.5 * second or behind[3] > 1.5 * behind[1]:
+        return ""
+    return f"at least {', '.join(f'{rows:,}' for rows in least)} rows in the quarters of {_batches(run.batches)}, with as many rows in"
+
+
 def _joins(run: Run, operator: OperatorTrack) -> bool:
     """Whether an operator is a join: by its name or, without one, as it keeps each row of several sources."""
     nameless = operator.name is None and len(run.sources) > 1 and operator.rows == run.rows_in
     return nameless or operator.name == _JOIN
+
+
+def rows_shown(number: int) -> str:
+    return f"{number:,} row" + "s" * (number != 1)
 
 
 def _batches(number: int) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias, cast
@@ -33,6 +34,8 @@ _EVENT_FILE: Final = re.compile(r"events_(\d+)_")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 _PART: Final = re.compile(r'(?:^|\s)("(?:[^"\\]|\\.)*"\s*(?::.*|,?)|[\[\]{}][\[\]{}, ]*|-?\d[\d.eE+-]*,?)\s*$')
 """The part of a pretty-printed object in a line of a log, after the log's own prefix."""
+_LOGGED: Final = re.compile(rb'[{,]\s?"(?:log|msg|message|textPayload)":\s?("(?:[^"\\]|\\.)*")', re.IGNORECASE)
+"""The text of a log whose lines are JSON, as of Spark's structured logging and of containers."""
 _NEXT: Final = re.compile(r":\s*\{\s*$")
 _BEGINS: Final = re.compile(r"""\{(?=\s*(?:$|["']\w))""")
 
@@ -58,10 +61,9 @@ def events_in(
     paths: Iterable[Path], skipped: Skipped, opened: Watched = lambda path: path.open("rb")
 ) -> Iterator[Event]:
     """Yield what files and folders tell of queries; raises WrongUsage if a file is compressed by what is not installed or not known."""
-    for path in paths:
-        for file in _files(path):
-            with opened(file) as raw:
-                yield from events(_lines(raw, file, skipped), skipped, str(file))
+    for file in _by_time([file for path in paths for file in _files(path)]):
+        with opened(file) as raw:
+            yield from events(_lines(raw, file, skipped), skipped, str(file))
 
 
 def events(lines: Iterable[object], skipped: Skipped, name: str = "line") -> Iterator[Event]:
@@ -88,6 +90,10 @@ class _Text:
         self._depth = self._begun = 0
 
     def read(self, line: bytes, number: int) -> Iterator[Event]:
+        if (logged := _logged(line)) is not None:
+            for inner in logged:
+                yield from self.read(inner.strip().encode(), number)
+            return
         if self._parts:
             text = line.decode("utf-8", "replace")
             part = _PART.search(text) if len(self._parts) < _MOST_LINES else None
@@ -148,8 +154,19 @@ class _Text:
                 ),
                 number,
             )
-        elif kind == "SparkListenerEnvironmentUpdate":
+        elif kind in ("SparkListenerLogStart", "SparkListenerEnvironmentUpdate"):
             yield from self.whole(lambda: Environment.model_validate_json(line), number)
+
+
+def _logged(line: bytes) -> list[str] | None:
+    """Return the lines of text in a line of a log that is JSON; None for another line."""
+    if not line.startswith(b'{"') or line.startswith(b'{"Event"') or b'"runId"' in line:
+        return None
+    text = _LOGGED.search(line)
+    try:
+        return None if text is None else str(json.loads(text[1], strict=False)).splitlines()
+    except ValueError:
+        return None
 
 
 def _progress(text: bytes) -> Progress:
@@ -174,6 +191,18 @@ def _files(path: Path) -> Iterator[Path]:
     ):
         if not inner.name.startswith((".", "appstatus_", "_")):
             yield from _files(inner)
+
+
+def _by_time(files: Sequence[Path]) -> Sequence[Path]:
+    """Sort files, as rotated logs, by their first progress; one without it stays after the file before it, as parts of event logs do."""
+    began, keys, folder = 0, dict[Path, int](), None
+    for file in files if len(files) > 1 else ():
+        if _EVENT_FILE.match(file.name) is None or file.parent != folder:
+            with file.open("rb") as raw:
+                read = events(_lines(raw, file, Skipped()), Skipped())
+                began = next((event.timestamp for event in read if isinstance(event, Progress)), began)
+        keys[file], folder = began, file.parent
+    return sorted(files, key=lambda file: keys.get(file, 0))
 
 
 def _lines(raw: BinaryIO, path: Path, skipped: Skipped) -> Iterator[bytes]:

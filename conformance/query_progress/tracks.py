@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ _MOST_POINTS: Final = 200
 _MOST_RUNS: Final = 50
 _FEW: Final = 4
 _YEAR_MS: Final = 366 * 86_400_000
+_FILE: Final = re.compile(r"(?<=\[)file:(?=/)(//(?=/))?")
+_FILE_SYSTEM: Final = re.compile(r"\w+://[^/\]]*")
 
 
 @dataclass
@@ -42,7 +45,8 @@ class OperatorTrack:
     """The micro-batches with rows after which it had more rows than ever before."""
     flat: int = 0
     """The micro-batches with rows since then."""
-    evicts: bool = False
+    removed_in: int | None = None
+    """The first micro-batch that removed rows."""
     dropped: int = 0
     dropped_in: list[int] = field(default_factory=list)
     """The first micro-batches that dropped rows."""
@@ -52,7 +56,8 @@ class OperatorTrack:
 
     def add(self, progress: OperatorProgress, batch: int, with_rows: bool) -> None:
         total = progress.num_rows_total
-        self.evicts = self.evicts or total < self.rows or bool(progress.num_rows_removed)
+        if self.removed_in is None and (total < self.rows or progress.num_rows_removed):
+            self.removed_in = batch
         if with_rows:
             self.rises, self.flat = (self.rises + 1, 0) if total > self.peak else (self.rises, self.flat + 1)
         self.rows, self.peak = total, max(self.peak, total)
@@ -68,6 +73,10 @@ class OperatorTrack:
     def grows(self) -> bool:
         """Whether rows are only added, up to the last micro-batches."""
         return self.rises >= _FEW - 1 and self.flat * _FEW <= self.rises and not self.evicts and self.rows == self.peak
+
+    @property
+    def evicts(self) -> bool:
+        return self.removed_in is not None
 
     @property
     def title(self) -> str:
@@ -103,6 +112,10 @@ class Run:
     """Of a micro-batch."""
     rows_out: int | None = 0
     """None where the sink does not count."""
+    rows_at: int | None = None
+    """When its last micro-batch with rows began."""
+    pause: int = 0
+    """The longest time between two such micro-batches, in milliseconds."""
     without_rows: int = 0
     """The micro-batches without rows."""
     all_out: bool = True
@@ -141,8 +154,8 @@ class Run:
     sources: list[SourceTrack] = field(default_factory=list)
     operators: list[OperatorTrack] = field(default_factory=list)
     sink: str = ""
-    points: list[tuple[int, int | None, int]] = field(default_factory=list)
-    """Micro-batches, the watermark they ran with and their highest event time: all of a short run, else some."""
+    points: list[tuple[int, int | None, int, int, list[int]]] = field(default_factory=list)
+    """Micro-batches, the watermark they ran with, highest event time, rows so far, rows of each state: all of a short run, else some."""
     settings: Mapping[str, str] = field(default_factory=dict)
     exception: str | None = None
     idle: bool = False
@@ -160,9 +173,16 @@ class Run:
         return sum(operator.dropped for operator in self.operators)
 
     @property
+    def counts_dropped(self) -> bool:
+        return not self.operators or any(operator.counts_dropped for operator in self.operators)
+
+    @property
     def dropped_shown(self) -> str:
-        counts = not self.operators or any(operator.counts_dropped for operator in self.operators)
-        return f"rows dropped: {self.dropped:,}" if counts else "this version does not count dropped rows (3.1 does)"
+        return (
+            f"rows dropped: {self.dropped:,}"
+            if self.counts_dropped
+            else "this version does not count dropped rows (3.1 does)"
+        )
 
     def add(self, progress: Progress) -> None:
         self.ended = progress.timestamp
@@ -188,10 +208,12 @@ class Run:
             source.add(read, progress.batch_id)
             self.since_move[place] += read.num_input_rows > 0
         for operator, kept in zip(self.operators, progress.state_operators, strict=True):
-            operator.add(kept, progress.batch_id, progress.rows > 0)
-        self.without_rows += not progress.rows
+            operator.add(kept, progress.batch_id, progress.has_rows)
+        self.without_rows += not progress.has_rows
         self.all_out = self.all_out and out == sum(operator.rows for operator in self.operators)
-        if progress.rows:
+        if progress.has_rows:
+            self.pause = max(self.pause, progress.timestamp - (self.rows_at or progress.timestamp))
+            self.rows_at = progress.timestamp
             self._event_times(progress)
 
     def values(self, progress: Progress) -> dict[Series, int | None]:
@@ -246,7 +268,8 @@ class Run:
         if self.highest is None or time.highest > self.highest:
             self.highest, self.highest_in = time.highest, batch
         if self.with_event_time % self._every == 0:
-            self.points.append((batch, time.watermark, time.highest))
+            state = [operator.rows for operator in self.operators]
+            self.points.append((batch, time.watermark, time.highest, self.rows_in, state))
         if len(self.points) >= _MOST_POINTS:
             self.points, self._every = self.points[::2], self._every * 2
 
@@ -307,7 +330,11 @@ class Queries:
     def read(self, events: Iterable[Event]) -> None:
         for event in events:
             if isinstance(event, Environment):
-                self._settings = {key: value for key, value in event.settings.items() if "sql.streaming" in key}
+                before = (
+                    {} if event.version else {key: self._settings[key] for key in self._settings.keys() & {"Spark"}}
+                )
+                of_streams = {key: value for key, value in event.settings.items() if "sql.streaming" in key}
+                self._settings = ({"Spark": event.version} if event.version else before) | of_streams
             else:
                 query = self.by_id.setdefault(event.id, Query(event.id, pictured=self._pictured))
                 if isinstance(event, Progress):
@@ -336,6 +363,14 @@ def _behind(source: SourceProgress) -> dict[str, int]:
                 if isinstance(offset, int) and isinstance(read.get(partition), int):
                     behind[f"{topic}-{partition}"] = max(0, offset - read[partition])
     return behind
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two descriptions are of one source or sink: versions write its path with or without the file system."""
+    one, other = (_FILE.sub("", text) for text in (one, other))
+    if ("://" in one) != ("://" in other):
+        one, other = (_FILE_SYSTEM.sub("", text) for text in (one, other))
+    return one == other
 
 
 def short_name(text: str) -> str:

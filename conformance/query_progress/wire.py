@@ -15,8 +15,8 @@ from pydantic.alias_generators import to_camel
 from conformance.core.data import Json
 
 _TIME = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?Z")
-_HASH = re.compile(r"@[0-9a-f]+(?=[,)\]\s]|$)")
-"""Of an object of Java whose class has no text of its own; other in each run. An address has its host there."""
+_OBJECT = re.compile(r"^(?:[a-z]\w*\.)+(\w+?)\$?(?:@[0-9a-f]+)?$|@[0-9a-f]+(?=[,)\]\s]|$)")
+"""An object of Java by its class and hash, which is other in each run, or the hash alone. An address has its host there."""
 _USUAL = len("2026-03-01T12:00:00.000Z")
 _DAY_MS = 86_400_000
 _CYCLE = 400
@@ -50,8 +50,8 @@ def instant(ms: int) -> str:
 
 Instant: TypeAlias = Annotated[int, BeforeValidator(milliseconds)]
 """Milliseconds since 1970."""
-Description: TypeAlias = Annotated[str, AfterValidator(lambda text: _HASH.sub("", text))]
-"""A source or a sink, as it is named in each run: ``NoopTable$`` of ``NoopTable$@1a2b3c``."""
+Description: TypeAlias = Annotated[str, AfterValidator(lambda text: _OBJECT.sub(r"\1", text))]
+"""A source or a sink, as it is named in each run: ``NoopTable`` of ``org.apache.spark.NoopTable$@1a2b3c``."""
 
 
 class _Wire(BaseModel):
@@ -112,6 +112,11 @@ class Progress(_Wire):
     def rows(self) -> int:
         return sum(source.num_input_rows for source in self.sources)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether it read rows: Spark counts 0 where it does not know of which source they are."""
+        return self.rows > 0 or self.event_time.highest is not None
+
 
 class QueryEvent(_Wire):
     """What else an event log tells of a query: that it started, was idle or ended."""
@@ -125,6 +130,8 @@ class QueryEvent(_Wire):
 
 class Environment(_Wire):
     settings: dict[str, str] = Field({}, alias="Spark Properties")
+    version: str | None = Field(None, alias="Spark Version")
+    """The first event of an application has it, and no settings."""
 
 
 class LoggedProgress(_Wire):

@@ -155,11 +155,16 @@ NOOP = "org.apache.spark.sql.execution.datasources.noop.NoopTable$"
     [
         (f"{NOOP}@1a2b3c", f"{NOOP}@4d5e6f", False),
         ("ForeachWriterTable(PythonWriter@1a,Left(E@2b))", "ForeachWriterTable(PythonWriter@3c,Left(E@4d))", False),
-        (f"{NOOP}@1a2b3c", "ConsoleTable$@1a2b3c", True),
+        (f"{NOOP}@1a2b3c", "NoopTable", False),
+        (f"{NOOP}@1a2b3c", f"{NOOP.replace('Noop', 'Console')}@1a2b3c", True),
+        ("FileSink[/lake/x]", "FileSink[file:/lake/x]", False),
+        ("FileSink[/lake/x]", "FileSink[hdfs://name:8020/lake/x]", False),
+        ("FileSink[s3a://one/lake/x]", "FileSink[s3a://two/lake/x]", True),
+        ("FileSink[/lake/x]", "FileSink[/lake/y]", True),
         ("FileSink[abfss://lake@cafe.example.net/x]", "FileSink[abfss://lake@beef.example.net/x]", True),
     ],
 )
-def test_the_hash_of_an_object_of_java_is_no_other_sink_and_no_other_source(before, after, changed):
+def test_what_versions_write_of_one_sink_or_source_is_no_other_after_a_restart(before, after, changed):
     def of(description):
         return {"sink": {"description": description}, **sources(description)}
 
@@ -229,6 +234,96 @@ def test_before_operators_had_names_a_join_is_what_keeps_each_row_of_several_sou
 def test_complete_mode_keeps_its_state_and_update_mode_should_not(out, causes):
     lines = [progress(n, high=n * 10, mark=n * 10, out=out(n), state={"stateStoreSave": n}) for n in range(1, 8)]
     assert named(lines) == causes
+
+
+def test_an_event_log_tells_the_version_of_each_run():
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+    lines = [progress(0, high=0), progress(1, high=1), *again(2, {"high": 2})]
+    logged = [{"Event": event, "progress": one} for one in lines]
+    for at, version in ((2, "4.1.4"), (0, "3.5.9")):
+        settings = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {"spark.sql.streaming.x": "1"}}
+        logged[at:at] = [{"Event": "SparkListenerLogStart", "Spark Version": version}, settings]
+    (query,) = explain_progress(map(json.dumps, logged)).queries
+    assert query.record()["changed"] == ["before micro-batch 2: Spark 3.5.9 → 4.1.4"]
+    for detail, shown in ((2, True), (0, True), (-1, False)):
+        assert any("restart: before micro-batch 2: Spark 3.5.9" in line for line in query.lines(detail)) == shown
+
+
+def test_rows_dropped_by_several_runs_are_summed_and_a_source_of_an_earlier_run_is_idle():
+    line = {"high": 9, "low": 1, "mark": 5, "dropped": 2, "out": 1, "sources": [3, 0], **MARK}
+    first = progress(0, **line | {"sources": [3, 3], "high": 5, "mark": 1, "dropped": 1})
+    (query,) = explain_progress([first, *again(1, line, line | {"high": 11}, line | {"high": 12})]).queries
+    assert [cause.id for cause in query.causes] == ["short-delay", "idle-source"]
+    assert query.causes[0].evidence[0] == "7 dropped in 2 runs"
+    assert any("source 1 S1: 0 rows since the restart" in line for line in query.lines())
+
+
+def idle(minute):
+    return {**progress(99, rows=0, mark=0, ran=False), "timestamp": progress(minute)["timestamp"]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "evidence"),
+    [
+        ([], "not a row in 30 min; 0 micro-batches ran"),
+        (
+            [progress(n, rows=0, state={"stateStoreSave": 0}) for n in range(3)],
+            "not a row in 35 min; 3 micro-batches ran",
+        ),
+        (
+            [progress(n, high=n, mark=n - 1, state={"stateStoreSave": 3}, out=1) for n in range(6)],
+            "the last rows came at 2026-03-01T12:05; none in 30 min; 3 in state",
+        ),
+        ([progress(n, high=n, mark=n - 1, out=1) for n in range(7)], None),
+        ([progress(n, high=n, mark=n - 1, out=1) for n in (0, 20)], None),
+        ([progress(n, rows=0, high=n, mark=n - 1, out=1, state={"stateStoreSave": 3}) for n in range(3, 9)], None),
+        ([progress(n, rows=0, state={"stateStoreSave": n}) for n in range(3)], None),
+    ],
+    ids=["none ran", "none had rows", "half an hour", "less", "rare rows", "counted by event time", "seen in state"],
+)
+def test_sources_that_bring_no_rows_are_named_after_half_an_hour(lines, evidence):
+    (query,) = explain_progress([*lines, *(idle(minute) for minute in range(5 if not lines else 9, 36))]).queries
+    assert [(cause.id, cause.evidence) for cause in query.causes] == ([("no-rows", (evidence,))] if evidence else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "rows", "lag", "removed_from", "causes"),
+    [
+        (lambda n: 5 + 3 * n, 9, 2, 5, ["state-partly-kept"]),
+        (lambda n: 50 + n % 20, 9, 2, 5, []),
+        (lambda n: 5 + 3 * n, 9, 2, 30, []),
+        (lambda n: 5 + 3 * n, None, 2, 5, []),
+        (lambda n: 5 + 3 * n, 9, None, 5, []),
+        (lambda n: 500 + n, 9, 2, 5, []),
+    ],
+    ids=["grows", "stays", "first window", "more rows", "watermark behind", "little"],
+)
+def test_state_that_grows_although_rows_are_removed(state, rows, lag, removed_from, causes):
+    lines = []
+    for n in range(80):
+        read, behind = rows or n + 1, lag or n // 2 + 1
+        one = progress(n, rows=read, high=n, mark=n - behind, out=1, state={"applyInPandasWithState": state(n)})
+        one["stateOperators"][0]["numRowsRemoved"] = int(n >= removed_from)
+        lines.append(one)
+    assert named(lines) == causes
+
+
+def test_the_cause_stands_before_the_facts_and_a_sound_query_after_one_with_a_cause():
+    sound = [{**progress(n, high=n), "id": "sound"} for n in range(3)]
+    late = [progress(n, high=n, mark=max(0, n - 2), dropped=n > 1, out=1, **MARK) for n in range(3)]
+    answer = [*explain_progress([*sound, *late]).lines()]
+    assert [line.split(" (")[0] for line in answer if "orders" in line] == ['query "orders"'] * 2
+    assert answer[1].startswith("  ✗ 1. the delay is shorter")
+    assert len([line for line in answer if line.startswith("  rows: ")]) == 2
+    assert [*explain_progress([*late, *sound]).lines()] == answer
+
+
+def test_files_after_the_first_are_of_the_option_too(tmp_path, capsys):
+    for n in range(2):
+        (tmp_path / f"{n}.jsonl").write_text(json.dumps(progress(n, high=n)))
+    code, text, _ = answer_of(capsys, "explain", "--json", "--progress", *map(str, sorted(tmp_path.iterdir())))
+    (query,) = json.loads(text)["queries"]
+    assert (code, query["runs"][0]["batches"]) == (0, 2)
 
 
 def test_an_event_log_tells_settings_failures_and_idle_triggers():

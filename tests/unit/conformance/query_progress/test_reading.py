@@ -31,6 +31,9 @@ def read_files(*paths):
 
 
 LOG = "26/03/01 12:00:00 INFO MicroBatchExecution: Streaming query made progress: "
+IN_A_LOG = [
+    line for one in THREE for line in ("INFO other: Map{", *(LOG + pretty(one)).splitlines(), "INFO x: {} done")
+]
 
 
 @pytest.mark.parametrize(
@@ -42,10 +45,16 @@ LOG = "26/03/01 12:00:00 INFO MicroBatchExecution: Streaming query made progress
         [json.dumps(THREE)],
         json.dumps(THREE, indent=2).splitlines(),
         [str(one) for one in THREE],
-        [line for one in THREE for line in ("INFO other: Map{", *(LOG + pretty(one)).splitlines(), "INFO x: {} done")],
+        IN_A_LOG,
         [f"{STAMP}{line}" for one in THREE for line in (LOG + pretty(one)).splitlines()],
         [LOG + line for line in LINES],
         ['{"Event":"SparkListenerJobStart","Job ID":0}', *LOGGED],
+        [json.dumps({"log": f"{line}\n", "stream": "stderr"}) for line in IN_A_LOG],
+        [
+            json.dumps({"level": "INFO", "msg": LOG + pretty(one), "context": {"progress": pretty(one)}})
+            for one in THREE
+        ],
+        [json.dumps({"time": "12:00", "message": LOG + json.dumps(one)}) for one in THREE],
     ],
     ids=[
         "lines",
@@ -58,6 +67,9 @@ LOG = "26/03/01 12:00:00 INFO MicroBatchExecution: Streaming query made progress
         "log with stamps",
         "in a log",
         "event log",
+        "log of a container",
+        "structured log",
+        "log as JSON",
     ],
 )
 def test_progress_is_read_from(lines):
@@ -70,9 +82,10 @@ def test_what_is_no_progress_is_skipped_and_counted_with_its_line():
     skipped = Skipped()
     cut = (LOG + pretty(THREE[2])).splitlines()[:9]
     lines = [LINES[0], LINES[1][:100] + "}", LINES[1][:300], '{"other": 1}', *cut, "INFO next", LINES[1], "no JSON"]
+    lines += ['{"msg": "started"}', '{"msg": "\\x"}']
     assert batches(events(lines, skipped, "x.log")) == [0, 1]
-    assert skipped.count == 4
-    assert [where.split(": ")[0] for where in skipped.first] == ["x.log:2", "x.log:3", "x.log:4", "x.log:5"]
+    assert skipped.count == 5
+    assert [where.split(": ")[0] for where in skipped.first] == ["x.log:2", "x.log:3", "x.log:4", "x.log:5", "x.log:18"]
     assert skipped.first[3] == "x.log:5: the progress is cut off"
 
 
@@ -114,6 +127,20 @@ def test_a_rolled_event_log_is_read_in_its_order(tmp_path):
     for number, line in ((10, LOGGED[2]), (2, LOGGED[1]), (1, LOGGED[0])):
         (folder / f"events_{number}_app-1").write_text(line + "\n")
     assert read_files(tmp_path)[0] == [0, 1, 2]
+
+
+def test_rotated_logs_are_read_by_time_and_parts_of_an_event_log_by_number(tmp_path):
+    rolled = tmp_path / "eventlog_v2_app-1"
+    rolled.mkdir()
+    other = json.dumps({**progress(1, high=1), "runId": "c" * 8, "batchId": 9, "timestamp": THREE[2]["timestamp"]})
+    for name, line in (("events_1_app-1", other), ("events_2_app-1", '{"Event":"SparkListenerJobStart"}')):
+        (rolled / name).write_text(line + "\n")
+    (tmp_path / "driver.log.1").write_text("no progress\n" + LINES[1] + "\n")
+    (tmp_path / "driver.log.2.gz").write_bytes(gzip.compress(LINES[0].encode()))
+    (tmp_path / "readme").write_text("\n")
+    read, skipped = read_files(rolled, tmp_path / "readme", tmp_path / "driver.log.1", tmp_path / "driver.log.2.gz")
+    assert (read, skipped.count) == ([0, 1, 9], 0)
+    assert read_files(tmp_path)[0] == [0, 1, 9]
 
 
 def test_a_codec_that_is_not_read_is_named(tmp_path):
