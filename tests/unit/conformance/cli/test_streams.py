@@ -15,7 +15,7 @@ from conformance.cli.console import SafeConsole, SafeStream, print_commands, pri
 from conformance.cli.main import main
 from tests.support.runs import written
 
-RUN = [sys.executable, "-m", "conformance.cli.main"]
+RUN = [sys.executable, "-m", "conformance"]
 
 
 @pytest.mark.parametrize(
