@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -182,8 +182,11 @@ def _show_examples(command: Any, path: str, examples: Mapping[str, Mapping[str, 
         _show_examples(inner, f"{path} {name}", examples)
 
 
-def _with_nearest(message: str) -> str:
-    """Add the nearest of the names that a message lists to it: Typer lists the choices of an option, but suggests none."""
+def _with_remedy(message: str, arguments: Sequence[str]) -> str:
+    """Add what Typer leaves out: the nearest of the choices of an option, and that an option that is missing stands behind ``--``."""
+    behind = arguments[arguments.index("--") :] if "--" in arguments else ()
+    if (missing := re.search("Missing option '(--[^']*)'", message)) and missing[1] in behind:
+        return f"{message} Behind --, {missing[1]} is your program's: write it before --."
     if (listed := re.search("'([^']*)' is not one of (.+)", message)) is None:
         return message
     # Few commands need it.
@@ -208,7 +211,7 @@ def _report_error(error: Exception, *, debug: bool) -> int:
         command = context.command_path if context is not None else "conformance"
         # Typer validates with pydantic, whose prefix tells a user nothing, and lists choices below each other.
         message = format_message().replace("Value error, ", "").replace("\n\t", " ")
-        lines = [f"{command}: {_with_nearest(message)}", f"Try '{command} --help'."]
+        lines = [f"{command}: {_with_remedy(message, sys.argv)}", f"Try '{command} --help'."]
     elif code is not None:
         lines = [f"conformance: {error}"]
     elif isinstance(error, OSError):

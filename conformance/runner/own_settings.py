@@ -11,7 +11,10 @@ from reports.results.errors import first_of
 
 
 def _search(names: tuple[str, ...]) -> Generator[tuple[str, ...], bool, tuple[str, ...]]:
-    """Yield settings to try at their defaults, and take whether the case then conforms; return those that it needs so, or none."""
+    """Narrow settings down to those that a case needs at Spark's defaults to conform; none if all of them do not help.
+
+    Yields the settings to try at their defaults, and is sent whether the case then conforms.
+    """
     if not (names and (yield names)):
         return ()
     size, at = len(names) // 2, 0

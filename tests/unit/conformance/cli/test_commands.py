@@ -204,9 +204,14 @@ def test_a_command_mistyped_or_named_without_its_group(typed, meant):
         ),
         (["run", "nowhere"], "nowhere: no such file or folder"),
         (["maintain", "diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),
+        (
+            ["check", "a.py", "--to", "4.3", "--", "--from", "3.5"],
+            "conformance check: Missing option '--from'. Behind --, --from is your program's: write it before --.",
+        ),
     ],
 )
-def test_wrong_usage_is_answered_in_few_lines(arguments, said):
+def test_wrong_usage_is_answered_in_few_lines(arguments, said, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["conformance", *arguments])
     done = CliRunner().invoke(app, arguments, prog_name="conformance")
     assert done.exit_code in (2, 3), done.output
     first, *rest = done.output.splitlines()
