@@ -32,6 +32,8 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
     """What is missing and the option that gives it; None if that is not what an error says. ``traceback``: with the author's lines."""
     if "OUTSIDE_OF_DECLARATIVE_PIPELINE" in message or "cannot import name 'pipelines' from 'pyspark'" in message:
         return _PIPELINE
+    if "relative import with no known parent package" in message:
+        return "a program with relative imports is a module of its package: name it package.module, not FILE, as python -m does"
     if module := _MODULE.search(message):
         return _module(module[1], version)
     if name := _NAME.search(message):

@@ -175,6 +175,11 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "read the files in a program",
         ),
         ("Column '_metadata.file_path' does not exist. Did you mean one of: [orders.amount]", "3.3.4", "no _metadata"),
+        (
+            "ImportError('attempted relative import with no known parent package')",
+            "3.5.9",
+            "a program with relative imports is a module of its package: name it package.module, not FILE, as python -m does",
+        ),
     ],
 )
 def test_an_error_without_a_package_says_which_to_load(message, spark, advice):
