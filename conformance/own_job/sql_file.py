@@ -161,11 +161,10 @@ class SqlFile:
         given = {stream.lower() for stream in streams}
         for statement in self.parts:
             read = tables_read(statement.text) if statement.words[0].upper() != "SET" else frozenset[str]()
-            certain = certain and read is not None
-            for name in sorted(read or ()):
-                if name.lower() not in views:
-                    wanted[name.lower()] = name
-                if name.lower() not in views | given and streams:
+            certain &= read is not None
+            for name in sorted(name for name in read or () if name.lower() not in views):
+                wanted[name.lower()] = name
+                if name.lower() not in given and streams:
                     known = [*streams, *sorted(views)]
                     raise WrongUsage(
                         f"{self.path}:{statement.line}: {unknown('table', name, known)}: give --sample {name}=FILE if it is a stream"
@@ -175,9 +174,10 @@ class SqlFile:
         if not streams:
             lines = [f"  --sample {name}={name}.jsonl" for name in wanted.values()]
             what = f"{self.path} reads {counted(len(wanted), 'table')}; give a sample of each:"
-            raise WrongUsage("\n".join([what, *lines]) if lines else f"{self.path}: Missing option '--sample'")
+            none = f"{self.path} reads no table that is known: read a stream by its name, as FROM orders, and give --sample orders=FILE"
+            raise WrongUsage("\n".join([what, *lines]) if lines else none)
         if certain and (unread := [stream for stream in streams if stream.lower() not in wanted]):
-            raise WrongUsage(f"{self.path} does not read {unread[0]}; it reads {', '.join(wanted.values())}")
+            raise WrongUsage(f"{self.path} does not read {unread[0]}; it reads {', '.join(wanted.values()) or 'none'}")
 
     def with_watermarks(self, delays: Mapping[str, str], samples: Iterable[Sample]) -> SqlFile:
         """Add watermarks (``10 minutes`` by stream) on the event times of samples; WrongUsage if a stream lacks sample or event time."""

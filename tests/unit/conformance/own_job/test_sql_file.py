@@ -130,6 +130,21 @@ def test_streams_are_the_tables_that_no_statement_makes(tmp_path: Path) -> None:
         job.check_streams(["orders", "clicks", "visits"])
 
 
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        (
+            [],
+            r"job.sql reads no table that is known: read a stream by its name, as FROM orders, and give --sample orders=FILE",
+        ),
+        (["orders"], r"job.sql does not read orders; it reads none$"),
+    ],
+)
+def test_a_query_that_reads_no_table_says_so(tmp_path: Path, streams: list[str], said: str) -> None:
+    with pytest.raises(WrongUsage, match=said):
+        file(tmp_path, "SELECT 1").check_streams(streams)
+
+
 def test_a_view_is_known_only_after_its_statement(tmp_path: Path) -> None:
     job = file(
         tmp_path, "CREATE TEMP VIEW a AS SELECT * FROM b;\nCREATE TEMP VIEW b AS SELECT * FROM s;\nSELECT * FROM a"
