@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
@@ -78,13 +78,15 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
     if (error := job.seen.error) is not None and (refused := _unparsed(error, job.plan) or _refused(error)):
         return (refused,)
-    run = job.run
-    if cause := (run and units(run)) or _nulls(job) or _zone(job) or _other_time(job) or (run and newest_first(run)):
-        return (cause,)
-    if cause := _future_row(job):
-        return (cause,)
+
+    def of_run(found: Callable[[Run], Iterator[Cause]]) -> Cause | None:
+        return next(found(job.run), None) if job.run else None
+
+    alone = of_run(units) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first) or _future_row(job)
+    if alone:
+        return (alone,)
     never = tuple(_never_removed(job))
-    waits = None if never or job.seen.error else (run and silent_source(run)) or _waits(job)
+    waits = None if never or job.seen.error else of_run(silent_source) or _waits(job)
     late = _partition(job) or _short_delay(job)
     return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)
 
@@ -107,9 +109,7 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
     message = error.message
     if _UNPARSED.search(message) is None:
         return None
-    made = (
-        mistake for text in (*(mark.expression for mark in plan.watermarks), message) if (mistake := _mistake(text))
-    )
+    made = filter(None, map(_mistake, (*(mark.expression for mark in plan.watermarks), message)))
     text, rest = _QUOTED.search(message), re.search(r"unparsed text found at index (\d+)", message)
     left = f"it ends before {text[1][int(rest[1]) :]!r}" if text and rest else "see the text"
     fix = "compare the pattern with the text; try_to_timestamp gives null in place of the error"
@@ -138,9 +138,8 @@ def _zone(job: Explained) -> Cause | None:
     late = job.treated.of("late")
     if not late or not local or zone not in available_timezones():
         return None
-    worst = max(late, key=lambda row: row.late_by_ms or 0)
+    worst, evidence = _worst(late)
     by, before, at, after = (worst.late_by_ms or 0, *(_offset(zone, worst, hours) for hours in (-2, 0, 2)))
-    evidence = f"{counted(len(late), 'row')} late, such as {_shown(worst)}, by {duration(by)}"
     if before != after and by <= abs(before - after) and {*late} <= local.keys():
         way, set_by = "back" if after < before else "forward", duration(abs(before - after))
         return Cause.of("daylight-saving", evidence, column=local[worst], zone=zone, way=way, offset=set_by)
@@ -149,6 +148,13 @@ def _zone(job: Explained) -> Cause | None:
         column = next(iter(local.values()))
         return Cause.of("session-zone", evidence, column=column, zone=zone, offset=duration(abs(at)))
     return None
+
+
+def _worst(late: Sequence[TreatedRow]) -> tuple[TreatedRow, str]:
+    """Return the row that is late by most, and say how late rows are."""
+    worst = max(late, key=lambda row: row.late_by_ms or 0)
+    by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
+    return worst, f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}"
 
 
 def _offset(zone: str, row: TreatedRow, hours: int = 0) -> int:
@@ -181,9 +187,7 @@ def _other_time(job: Explained) -> Cause | None:
         for mistake in filter(None, map(_mistake, _ARGUMENT.findall(mark.expression))):
             evidence = [f"the event time is {shortened(mark.expression, 90)}"]
             if late := job.treated.of("late"):
-                worst = max(late, key=lambda row: row.late_by_ms or 0)
-                by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
-                evidence.append(f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}")
+                evidence.append(_worst(late)[1])
             return Cause.of("other-event-time", *evidence, why=mistake[0], fix=mistake[1])
     return None
 
@@ -196,19 +200,15 @@ def _future_row(job: Explained) -> Cause | None:
         return None
     newest, ahead = timed[-1], (timed[-1].time_us - timed[-2].time_us) // 1000
     after = [row for row in timed if row.step > newest.step]
-    if (
-        ahead < max(_FEW * (job.plan.delay_ms or 0), _HALF_HOUR_MS)
-        or len(after) < 2
-        or any(row.treatment != "late" for row in after)
-    ):
+    least = max(_FEW * (job.plan.delay_ms or 0), _HALF_HOUR_MS)
+    if ahead < least or len(after) < 2 or any(row.treatment != "late" for row in after):
         return None
     left = treated.late_without(treated.rows.index(newest))
     if left * 2 > len(late):
         return None
     text = f"{_shown(newest)}: {duration(ahead)} after all others; all {len(after)} rows that came later are late"
-    return Cause.of(
-        "future-row", text, f"without it {left} of {len(treated.rows) - 1} rows are late, by the reference model"
-    )
+    without = f"without it {left} of {len(treated.rows) - 1} rows are late, by the reference model"
+    return Cause.of("future-row", text, without)
 
 
 def _partition(job: Explained) -> Cause | None:
@@ -231,11 +231,10 @@ def _partition(job: Explained) -> Cause | None:
 def _short_delay(job: Explained) -> Cause | None:
     late, treated = job.treated.of("late"), job.treated
     counts = sum(batch.dropped or 0 for batch in job.seen.batches)
-    if not late and not counts:
-        return None
     if not late:
-        return Cause.of("short-delay", f"the engine dropped {counts}; not known: which rows", longer="a longer delay")
-    worst = max(late, key=lambda row: row.late_by_ms or 0)
+        text = f"the engine dropped {counts}; not known: which rows"
+        return Cause.of("short-delay", text, longer="a longer delay") if counts else None
+    worst, _ = _worst(late)
     text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
     passed = f": the watermark had passed {'its window' if worst.window else 'it'} by {duration(worst.late_by_ms or 0)}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"
@@ -249,10 +248,9 @@ def _short_delay(job: Explained) -> Cause | None:
 
 def _delay_that_keeps(treated: TreatedRows, size: int | None) -> str | None:
     """The shortest delay, rounded as by `whole`, with which the model drops no row; None if no such delay is known."""
-    by = max((row.late_by_ms or 0 for row in treated.of("late")), default=0)
     if size is None:
         return None
-    delay = shortest_above(size + by)
+    delay = shortest_above(size + max((row.late_by_ms or 0 for row in treated.of("late")), default=0))
     text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
     return text if dropped_in(treated.with_delay(text)) == 0 else None
 
@@ -264,8 +262,8 @@ def _again(job: Explained) -> Cause | None:
     forgets = node is not None and node.name == "DeduplicateWithinWatermark"
     updates = job.case.output_mode == "update"
     if updates and job.sink in _REFUSING:
-        refused = "Spark refuses such a query"
-        return Cause.of("sink-without-update-mode", refused, sink=job.sink, does="takes no updates")
+        does = "takes no updates"
+        return Cause.of("sink-without-update-mode", "Spark refuses such a query", sink=job.sink, does=does)
     if not (forgets or (updates and job.sink in _APPENDING)):
         return None
     rows = [dict(zip(names, row, strict=True)) for batch in job.seen.batches for row in batch.rows]
@@ -294,8 +292,7 @@ def _again(job: Explained) -> Cause | None:
 def _never_removed(job: Explained) -> Iterator[Cause]:
     """Yield the operators from which the watermark cannot remove state, by the plan."""
     plan, complete = job.plan, job.case.output_mode == "complete"
-    error = job.seen.error
-    refused = error is not None
+    refused = (error := job.seen.error) is not None
     if error is not None and not _APPEND_REFUSED.search(error.message):
         return
     # Only what ran tells whether the code of a state function removes state.
@@ -316,13 +313,8 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
                 cause = "join-without-bound" if below else "no-watermark"
                 yield Cause.of(cause, f"the state of the {held} side is never removed; {evidence}")
             continue
-        if (
-            node.name not in TITLES
-            or complete
-            or any(map(is_event_time, keys))
-            or kept.name == "EventTimeWatermark"
-            or node.name.endswith("WithinWatermark")
-        ):
+        by_time = any(map(is_event_time, keys)) or kept.name == "EventTimeWatermark"
+        if complete or by_time or node.name not in TITLES or node.name.endswith("WithinWatermark"):
             continue
         columns = ", ".join(map(without_numbers, keys)) or "all columns"
         if not plan.watermarks:
@@ -348,8 +340,7 @@ def _waits(job: Explained) -> Cause | None:
         return Cause.of("no-data-batches-off", times)
     if first.name == "Join":
         outer = re.match(r"\W*(Left|Right|Full)Outer", first.arguments)
-        alone = job.treated.of("without partner")
-        if outer is None or not waiting or alone:
+        if outer is None or not waiting or job.treated.of("without partner"):
             return None
         matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
         return Cause.of("outer-join-waits", f"{matched}, such as {_shown(waiting[0])}", times)
@@ -358,9 +349,8 @@ def _waits(job: Explained) -> Cause | None:
     passed = [row for row in waiting if row.window and row.window.end <= watermark * 1000]
     if job.trigger == "once" and passed:
         last = passed[0].window
-        return Cause.of(
-            "last-windows-left-by-once", times, f"such as the window that ends at {show(last.end) if last else ''}"
-        )
+        such = f"such as the window that ends at {show(last.end) if last else ''}"
+        return Cause.of("last-windows-left-by-once", times, such)
     if job.trigger in ("once", "availableNow"):
         return Cause.of("last-windows-left", times, *released(job.treated, job.plan), trigger=job.trigger)
     return Cause.of("append-before-any-later-row", times, *released(job.treated, job.plan)) if not out else None
@@ -378,9 +368,8 @@ def released(treated: TreatedRows, plan: JobPlan) -> Iterator[str]:
 def described(node: PlanNode | None) -> str:
     """``the aggregation by window, who``"""
     keys = ", ".join(map(without_numbers, keys_of(node))) if node is not None and node.name != "Join" else ""
-    return (
-        f"{TITLES.get(node.name, 'the operator') if node is not None else 'the query'}{f' by {keys}' if keys else ''}"
-    )
+    title = TITLES.get(node.name, "the operator") if node is not None else "the query"
+    return f"{title} by {keys}" if keys else title
 
 
 def _state_seen(job: Explained) -> str:

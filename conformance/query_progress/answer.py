@@ -38,34 +38,40 @@ class QueryExplanation:
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 all but the causes, -1 their evidence and rules too."""
-        runs = [run for run in self.query.runs if run.batches]
+        runs = self.query.worked
         number = len(self.query.runs) - 1 + self.query.runs_left_out
         restarts = f", {counted(number, 'restart')}" if number else ""
         name = f'query "{self.query.name}"' if self.query.name else "query"
         ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
         yield f"{name} ({ids}): {_summary(runs)}{restarts}"
+        if self._failure:
+            yield f"  ✗ {self._failure}"
         if not self.causes:
             yield f"  ● {SOUND} in this progress"
         yield from cause_lines(self.causes, detail)
-        yield from (f"  {line}" for line in self._notes(runs, detail))
+        yield from (f"  {line}" for line in self._notes(detail))
 
-    def _notes(self, runs: list[Run], detail: int = 2) -> Iterator[str]:
+    @property
+    def _failure(self) -> str:
+        error = self.query.runs[-1].exception
+        return f"it ended with an error: {shortened(error.splitlines()[0], 160)}" if error else ""
+
+    def _notes(self, detail: int = 2) -> Iterator[str]:
         yield from (f"restart: {line}" for line in changes(self.query)) if detail >= 0 else ()
-        yield from _facts(runs, runs[-1]) if runs and detail > 0 else ()
+        yield from _facts(self.query.worked) if self.query.worked and detail > 0 else ()
 
     @property
     def page(self) -> QueryPage:
         """Return the same for a page."""
-        notes = tuple(self._notes([run for run in self.query.runs if run.batches]))
-        return QueryPage(next(self.lines(0)), self.causes, f"{SOUND} in this progress", notes, self.query.over_time)
+        sound, notes = f"{SOUND} in this progress", tuple(self._notes())
+        return QueryPage(next(self.lines(0)), self.causes, sound, notes, self.query.over_time, self._failure)
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        causes = cause_records(self.causes)
-        runs = [_run_record(run) for run in self.query.runs]
-        left_out = self.query.runs_left_out
+        runs, left_out = [_run_record(run) for run in self.query.runs], self.query.runs_left_out
         about = {"id": self.query.id, "name": self.query.name, "restarts": len(runs) - 1 + left_out}
-        return {**about, "runs": runs, "runs_left_out": left_out, "changed": [*changes(self.query)], "causes": causes}
+        changed, causes = [*changes(self.query)], cause_records(self.causes)
+        return {**about, "runs": runs, "runs_left_out": left_out, "changed": changed, "causes": causes}
 
 
 def cause_lines(causes: Iterable[Cause], detail: int) -> Iterator[str]:
@@ -110,20 +116,15 @@ class ProgressExplanation:
         """Yield how far behind the oldest event times of each query's micro-batches were: all that progress tells of its delay."""
         for query in self.queries:
             yield next(query.lines(0))
-            for by, batch in (run.disorder for run in query.query.runs if run.batches):
+            for by, batch in (run.disorder for run in query.query.worked):
                 yield f"  at least 1 row was {duration(by)} behind the newest of earlier micro-batches, in micro-batch {batch}"
         yield "windows need less delay, by up to their length; how many rows are so late, progress does not tell"
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
-        skipped = {"count": self.skipped.count, "first": self.skipped.first}
+        queries, skipped = [query.record() for query in self.queries], asdict(self.skipped)
         state = {"state": self.state.record()} if self.state else {}
-        return {
-            "queries": [query.record() for query in self.queries],
-            "skipped": skipped,
-            "not_told": [*UNKNOWN],
-            **state,
-        }
+        return {"queries": queries, "skipped": skipped, "not_told": [*UNKNOWN], **state}
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -145,7 +146,7 @@ def explain_files(paths: Iterable[Path], opened: Watched, *, pictured: bool = Fa
 
 def changes(query: Query) -> Iterator[str]:
     """Yield what a restart changed, as far as progress shows it."""
-    for before, after in pairwise([run for run in query.runs if run.batches]):
+    for before, after in pairwise(query.worked):
         where = f"before micro-batch {after.first_batch}"
         if before.delay is not None and after.delay is not None and before.delay != after.delay:
             yield f"{where}: delay {duration(before.delay)} → {duration(after.delay)}"
@@ -186,9 +187,9 @@ def _summary(runs: list[Run]) -> str:
     return f"micro-batches {first}–{last}, {some}{times}"
 
 
-def _facts(runs: list[Run], run: Run) -> Iterator[str]:
+def _facts(runs: list[Run]) -> Iterator[str]:
     """Yield what the progress says, of sources and operators of the last run."""
-    known = [one.rows_out for one in runs if one.rows_out is not None]
+    run, known = runs[-1], [one.rows_out for one in runs if one.rows_out is not None]
     out = f"{sum(known):,}" if len(known) == len(runs) else "not counted by the sink"
     lost = sum(one.dropped for one in runs)
     late = f"rows dropped: {lost:,}" if lost else run.dropped_shown
@@ -201,23 +202,15 @@ def _facts(runs: list[Run], run: Run) -> Iterator[str]:
         delay = f", {duration(run.delay)} before it at each move" if run.delay is not None else ""
         moved = f"{instant(first)} → {instant(run.watermark)} (since micro-batch {run.moved_in})"
         yield f"watermark: {moved if run.watermark else 'not moved yet'}{newest}{delay}"
-    if len(run.sources) > 1:
-        for place, source in enumerate(run.sources[:_FEW]):
-            last = "" if source.last_batch is None else f", the last in micro-batch {source.last_batch}"
-            since = " since the restart" if len(runs) > 1 else ""
-            yield f"source {place} {short_name(source.description)}: {rows_shown(source.rows)}{since}{last}"
-    for operator in run.operators[:_FEW]:
-        dropped = (
-            f", {operator.dropped:,} dropped from micro-batch {operator.dropped_in[0]} on" if operator.dropped else ""
-        )
+    for place, source in enumerate(run.sources[:_FEW] if len(run.sources) > 1 else ()):
+        since = " since the restart" if len(runs) > 1 else ""
+        yield f"source {place} {short_name(source.description)}: {rows_shown(source.rows)}{since}{source.last_shown}"
+    for one in run.operators[:_FEW]:
+        dropped = f", {one.dropped:,} dropped from micro-batch {one.dropped_in[0]} on" if one.dropped else ""
         # Tasks commit at the same time: their sum may be more than the time of the micro-batches.
-        commit = (
-            f", commit of state {duration(operator.commit_ms)} (sum of tasks)" if operator.commit_ms is not None else ""
-        )
-        spent = f" in {duration(run.batch_ms)} of micro-batches" if commit else ""
-        yield f"{operator.title}: {rows_shown(operator.rows)} in state, at most {operator.peak:,}{dropped}{commit}{spent}"
-    if run.exception:
-        yield f"ended with an error: {shortened(run.exception.splitlines()[0], 90)}"
+        spent = f" (sum of tasks) in {duration(run.batch_ms)} of micro-batches"
+        commit = f", commit of state {duration(one.commit_ms)}{spent}" if one.commit_ms is not None else ""
+        yield f"{one.title}: {rows_shown(one.rows)} in state, at most {one.peak:,}{dropped}{commit}"
 
 
 def _run_record(run: Run) -> dict[str, Json]:

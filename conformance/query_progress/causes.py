@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Final
 
 from conformance.core.data import read_data
@@ -54,15 +54,15 @@ def written() -> dict[str, dict[str, str]]:
 
 def causes_of(query: Query) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
-    run = next((run for run in reversed(query.runs) if run.batches), None)
-    if run is None:
-        return tuple(filter(None, [_no_rows(query.runs)]))
-    if cause := units(run) or _nulls(run) or newest_first(run) or _future_row(run) or _other_restart(query.runs):
-        return (cause,)
-    late = _backlog(query.runs) or _short_delay(query.runs)
-    dropped = _changed_delay(query.runs) or _partition(run) or (_half_a_day(run) or late if late else None)
-    still = silent_source(run) or _no_data(run) or _no_rows(query.runs) or _nothing_released(query, run)
-    return tuple(cause for cause in (dropped, still, *growing(run)) if cause is not None)
+    if not (runs := query.worked):
+        return tuple(_no_rows(query.runs))
+    run = runs[-1]
+    for alone in chain(units(run), _nulls(run), newest_first(run), _future_row(run), _other_restart(runs)):
+        return (alone,)
+    late = [*_backlog(runs), *_short_delay(runs)]
+    dropped = chain(_changed_delay(runs), _partition(run), _half_a_day(run) if late else (), late)
+    still = chain(silent_source(run), _no_data(run), _no_rows(query.runs), _nothing_released(runs))
+    return (*islice(dropped, 1), *islice(still, 1), *growing(run))
 
 
 def duration(ms: int) -> str:
@@ -74,197 +74,168 @@ def duration(ms: int) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def units(run: Run) -> Cause | None:
+def units(run: Run) -> Iterator[Cause]:
     """Compare the event times with the clock: a wrong unit makes them a thousand times as far from 1970."""
-    ratio = (run.average or 0) / run.ended
+    ratio, mean = (run.average or 0) / run.ended, instant(run.average or 0)
+    times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"
     for low, high, cause in _UNITS:
         if low < ratio < high:
-            times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}"
-            mean = instant(run.average or 0)
-            return Cause.of(cause, f"event times are about {mean}, the clock {instant(run.ended)}: ratio {times}")
-    return None
+            yield Cause.of(cause, f"event times are about {mean}, the clock {instant(run.ended)}: ratio {times}")
 
 
-def _nulls(run: Run) -> Cause | None:
+def _nulls(run: Run) -> Iterator[Cause]:
     if run.nulls_in is not None:
         which = "every row" if run.highest == 0 else "rows"
         text = f"{which} of micro-batch {run.nulls_in}: eventTime.min is 1970-01-01T00:00, as which Spark counts null"
-        return Cause.of("null-event-time", text)
+        yield Cause.of("null-event-time", text)
     if run.without_event_time and not run.with_event_time and not run.watermark:
-        return Cause.of(
-            "no-event-time", f"{run.rows_in:,} rows in {_batches(run.batches)}, eventTime has no max in any"
-        )
-    return None
+        text = f"{run.rows_in:,} rows in {_batches(run.batches)}, eventTime has no max in any"
+        yield Cause.of("no-event-time", text)
 
 
-def _future_row(run: Run) -> Cause | None:
+def _future_row(run: Run) -> Iterator[Cause]:
     jump = run.jump
     if jump is None or run.watermark is None or not jump.after or jump.behind < jump.after:
-        return None
-    if jump.by < max(_MANY * run.spread, _HALF_HOUR_MS) or (jump.after == 1 and jump.by < _DAY_MS):
-        return None
-    newest = f"newest event time {instant(jump.newest_after)}, behind the watermark {instant(run.watermark)}"
-    return Cause.of(
-        "future-row",
-        f"micro-batch {jump.batch}: newest event time {instant(jump.to)}, {duration(jump.by)} after all others",
-        f"{_batches(jump.after)} after it: {newest}; {run.dropped_shown}",
-    )
+        return
+    if jump.by >= max(_MANY * run.spread, _HALF_HOUR_MS if jump.after > 1 else _DAY_MS):
+        newest = f"newest event time {instant(jump.newest_after)}, behind the watermark {instant(run.watermark)}"
+        yield Cause.of(
+            "future-row",
+            f"micro-batch {jump.batch}: newest event time {instant(jump.to)}, {duration(jump.by)} after all others",
+            f"{_batches(jump.after)} after it: {newest}; {run.dropped_shown}",
+        )
 
 
-def newest_first(run: Run) -> Cause | None:
+def newest_first(run: Run) -> Iterator[Cause]:
     """Find micro-batches that are each older than the one before, so that the rows of all but the first are late."""
-    if run.late is None or run.backwards < 2 or run.backwards < run.with_event_time - 1:
-        return None
-    batch, lowest, watermark = run.late
-    text = (
-        f"each of {_batches(run.backwards)} is older than all before it: in micro-batch {batch} the oldest event time"
-    )
-    return Cause.of("newest-files-first", f"{text} is {instant(lowest)}, the watermark {instant(watermark)}")
+    if run.late is not None and run.backwards >= max(2, run.with_event_time - 1):
+        batch, lowest, watermark = run.late
+        oldest = (
+            f"in micro-batch {batch} the oldest event time is {instant(lowest)}, the watermark {instant(watermark)}"
+        )
+        yield Cause.of("newest-files-first", f"each of {_batches(run.backwards)} is older than all before it: {oldest}")
 
 
-def _other_restart(runs: list[Run]) -> Cause | None:
-    for before, after in pairwise([run for run in runs if run.batches]):
+def _other_restart(runs: list[Run]) -> Iterator[Cause]:
+    policy = "spark.sql.streaming.multipleWatermarkPolicy"
+    for before, after in pairwise(runs):
         old, new = ([source.description for source in run.sources] for run in (before, after))
-        where, policy = f"micro-batch {after.first_batch}", "spark.sql.streaming.multipleWatermarkPolicy"
+        where = f"micro-batch {after.first_batch}"
         if not all(map(same_place, old, new)) and sorted(old) == sorted(new):
             names = f"{', '.join(map(short_name, old))}, then {', '.join(map(short_name, new))}"
-            return Cause.of("restart-with-other-order", f"up to {where} the sources were {names}")
+            yield Cause.of("restart-with-other-order", f"up to {where} the sources were {names}")
         was, now = (run.settings.get(policy) or "min" for run in (before, after))
         if was != now and len(new) > 1:
-            return Cause.of("restart-with-other-policy", f"{where}: {policy} {was} → {now}", kept=was)
-    return None
+            yield Cause.of("restart-with-other-policy", f"{where}: {policy} {was} → {now}", kept=was)
 
 
-def _backlog(runs: list[Run]) -> Cause | None:
+def _backlog(runs: list[Run]) -> Iterator[Cause]:
     """Find a restart with smaller micro-batches since which rows are late."""
-    for before, after in pairwise([run for run in runs if run.batches]):
+    for before, after in pairwise(runs):
         if after.late is not None and before.late is None and before.most_rows >= _FEWER * after.most_rows > 0:
             sizes = f"at most {before.most_rows:,} rows in a micro-batch, none late, then {after.most_rows:,}"
-            return Cause.of("backlog-in-many-batches", f"{sizes}; since then {after.dropped_shown}")
-    return None
+            yield Cause.of("backlog-in-many-batches", f"{sizes}; since then {after.dropped_shown}")
 
 
-def _half_a_day(run: Run) -> Cause | None:
+def _half_a_day(run: Run) -> Iterator[Cause]:
     """Find event times that fell back by about twelve hours and did not come up again, as with ``hh`` for ``HH``."""
     by, batch = run.disorder
-    if not _HALF_DAY_MS - 3_600_000 <= by <= _HALF_DAY_MS or run.highest_in >= batch:
-        return None
-    why = "its times go back by about 12 h and stay there, as those of hh for HH do"
-    fix = "compare the pattern with a row of the source: HH is the hour from 0 to 23, hh needs a for AM or PM"
-    return Cause.of("other-event-time", f"micro-batch {batch}: {duration(by)} behind", why=why, fix=fix)
+    if _HALF_DAY_MS - 3_600_000 <= by <= _HALF_DAY_MS and run.highest_in < batch:
+        why = "its times go back by about 12 h and stay there, as those of hh for HH do"
+        fix = "compare the pattern with a row of the source: HH is the hour from 0 to 23, hh needs a for AM or PM"
+        yield Cause.of("other-event-time", f"micro-batch {batch}: {duration(by)} behind", why=why, fix=fix)
 
 
-def _changed_delay(runs: list[Run]) -> Cause | None:
-    for earlier, later in pairwise([run for run in runs if run.batches]):
+def _changed_delay(runs: list[Run]) -> Iterator[Cause]:
+    for earlier, later in pairwise(runs):
         before, after = earlier.delay, later.delay
         if before is None or before == after or later.highest is None or later.watermark is None:
             continue
-        waits = not later.delays and len(later.sources) == 1 and later.with_event_time > 2
-        if after is None and not (waits and later.highest - later.watermark > before):
-            continue
-        now = duration(after) if after is not None else f"over {duration(later.highest - later.watermark)}: it waits"
-        text = f"micro-batch {later.first_batch}: newest event time − watermark was {duration(before)}, now {now}"
-        return Cause.of("restart-with-changed-delay", f"{text}; since then {later.dropped_shown}")
-    return None
+        behind = later.highest - later.watermark
+        waits = not later.delays and len(later.sources) == 1 and later.with_event_time > 2 and behind > before
+        if after is not None or waits:
+            now = duration(after) if after is not None else f"over {duration(behind)}: it waits"
+            text = f"micro-batch {later.first_batch}: newest event time − watermark was {duration(before)}, now {now}"
+            yield Cause.of("restart-with-changed-delay", f"{text}; since then {later.dropped_shown}")
 
 
-def _partition(run: Run) -> Cause | None:
+def _partition(run: Run) -> Iterator[Cause]:
     for source in run.sources:
         behind = sorted(source.behind.items(), key=lambda one: -one[1])
         if run.dropped and len(behind) > 1 and behind[0][1] > _MANY * max(behind[1][1], 1):
             (worst, lag), (_, other) = behind[:2]
             text = f"{worst} is {lag:,} offsets behind, the next {other:,}; {run.dropped:,} rows dropped"
-            return Cause.of("lagging-partition", text, partition=worst)
-    return None
+            yield Cause.of("lagging-partition", text, partition=worst)
 
 
-def _short_delay(runs: list[Run]) -> Cause | None:
+def _short_delay(runs: list[Run]) -> Iterator[Cause]:
     lossy = [run for run in runs if run.dropped or (run.operators and run.late is not None and not run.counts_dropped)]
-    if not lossy:
-        return None
-    run = max(lossy, key=lambda run: run.needed)
-    evidence = (
-        [f"{sum(one.dropped for one in lossy):,} dropped in {len(lossy)} runs"]
-        if len(lossy) > 1 and run.counts_dropped
-        else []
-    )
-    evidence += [
-        f"{operator.title} dropped {operator.dropped:,}, first in micro-batch {', '.join(map(str, operator.dropped_in))}"
-        for operator in run.operators
-        if operator.dropped
-    ]
-    if run.late is not None:
-        batch, lowest, watermark = run.late
-        evidence.append(f"micro-batch {batch}: oldest event time {instant(lowest)}, watermark {instant(watermark)}")
-    if not run.counts_dropped:
-        evidence.append(run.dropped_shown)
-    longer = f"a delay longer by more than {duration(run.needed)}" if run.needed else "a longer delay"
-    if run.delay is not None and run.needed:
-        longer = f"a delay of more than {duration(run.delay + run.needed)} ({duration(run.delay)} now) keeps all so far"
-    return Cause.of("short-delay", *evidence, longer=longer)
+    for run in sorted(lossy, key=lambda run: -run.needed)[:1]:
+        total = f"{sum(one.dropped for one in lossy):,} dropped in {len(lossy)} runs"
+        evidence = [total] if len(lossy) > 1 and run.counts_dropped else []
+        for one in run.operators:
+            first = ", ".join(map(str, one.dropped_in))
+            evidence += [f"{one.title} dropped {one.dropped:,}, first in micro-batch {first}"] if one.dropped else []
+        if run.late is not None:
+            batch, lowest, watermark = run.late
+            evidence.append(f"micro-batch {batch}: oldest event time {instant(lowest)}, watermark {instant(watermark)}")
+        evidence += [] if run.counts_dropped else [run.dropped_shown]
+        longer = f"a delay longer by more than {duration(run.needed)}" if run.needed else "a longer delay"
+        if (delay := run.delay) is not None and run.needed:
+            longer = f"a delay of more than {duration(delay + run.needed)} ({duration(delay)} now) keeps all so far"
+        yield Cause.of("short-delay", *evidence, longer=longer)
 
 
-def silent_source(run: Run) -> Cause | None:
+def silent_source(run: Run) -> Iterator[Cause]:
     """Find the source that brings nothing while others do, and the watermark stands still."""
-    if run.watermark is None or run.highest is None or len(run.sources) < 2 or run.moved_in is None:
-        return None
-    if run.highest_at_move is not None and run.highest <= run.highest_at_move:
-        return None
     active = max(run.since_move.values(), default=0)
+    if run.watermark is None or run.highest is None or len(run.sources) < 2 or run.moved_in is None or active < 2:
+        return
+    if run.highest_at_move is not None and run.highest <= run.highest_at_move:
+        return
     for place, source in enumerate(run.sources):
-        if active < 2 or run.since_move[place] > (source.last_batch == run.moved_in):
-            continue
-        last = rows_shown(source.rows) + (f", the last in micro-batch {source.last_batch}" if source.rows else "")
-        return Cause.of(
-            "idle-source" if source.rows or run.first_watermark else "source-without-data",
-            f"source {place} {short_name(source.description)}: {last}; another had rows in {_batches(active)} since",
-            f"watermark {instant(run.watermark)} since micro-batch {run.moved_in}; newest event time {instant(run.highest)}",
-            place=place,
-        )
-    return None
+        if run.since_move[place] <= (source.last_batch == run.moved_in):
+            last = f"{rows_shown(source.rows)}{source.last_shown}"
+            yield Cause.of(
+                "idle-source" if source.rows or run.first_watermark else "source-without-data",
+                f"source {place} {short_name(source.description)}: {last}; another had rows in {_batches(active)} since",
+                f"watermark {instant(run.watermark)} since micro-batch {run.moved_in}; newest event time {instant(run.highest)}",
+                place=place,
+            )
 
 
-def _no_rows(runs: list[Run]) -> Cause | None:
+def _no_rows(runs: list[Run]) -> Iterator[Cause]:
     """Find triggers without rows, from the first on or for much longer than ever before."""
-    run, last = runs[-1], next((run for run in reversed(runs) if run.rows_at is not None), None)
-    quiet = run.ended - max(run.started, run.rows_at or 0)
-    if last is None:
-        worked = any(one.rows_out or any(operator.peak for operator in one.operators) for one in runs)
-        text = f"not a row in {duration(quiet)}; {_batches(sum(one.batches for one in runs))} ran"
-        return None if worked else Cause.of("no-rows", text)
-    if quiet < max(_HALF_HOUR_MS, 2 * max(one.pause for one in runs)):
-        return None
-    held = sum(operator.rows for operator in last.operators)
-    text = f"the last rows came at {instant(last.rows_at or 0)}; none in {duration(quiet)}; {held:,} in state"
-    return Cause.of("no-rows", text)
+    run, operators = runs[-1], [operator for run in runs for operator in run.operators]
+    quiet, last = run.ended - max(run.started, run.rows_at or 0), max(run.rows_at or 0 for run in runs)
+    if last and quiet >= max(_HALF_HOUR_MS, 2 * max(one.pause for one in runs)):
+        held = sum(operator.rows for operator in [one.operators for one in runs if one.batches][-1])
+        yield Cause.of(
+            "no-rows", f"the last rows came at {instant(last)}; none in {duration(quiet)}; {held:,} in state"
+        )
+    if not last and not any(operator.peak for operator in operators) and not any(one.rows_out for one in runs):
+        batches = _batches(sum(one.batches for one in runs))
+        yield Cause.of("no-rows", f"not a row in {duration(quiet)}; {batches} ran")
 
 
-def _no_data(run: Run) -> Cause | None:
+def _no_data(run: Run) -> Iterator[Cause]:
     # In complete mode, which emits all in each micro-batch, none needs to follow.
     releases = (one.evicts or (one.name in _RELEASING and run.rows_out == 0) for one in run.operators)
-    if run.no_data_missing is None or not any(releases):
-        return None
-    batch, ran, newer = run.no_data_missing
-    text = (
-        f"micro-batch {batch} ran with watermark {instant(ran)}; it then was {instant(newer)}, and none ran while idle"
-    )
-    return Cause.of("no-data-batches-off", text)
+    if run.no_data_missing is not None and any(releases):
+        batch, ran, newer = run.no_data_missing
+        then = f"it then was {instant(newer)}, and none ran while idle"
+        yield Cause.of("no-data-batches-off", f"micro-batch {batch} ran with watermark {instant(ran)}; {then}")
 
 
-def _nothing_released(query: Query, run: Run) -> Cause | None:
-    if (
-        any(one.rows_out != 0 for one in query.runs)
-        or not run.operators
-        or run.watermark is None
-        or run.highest is None
-    ):
-        return None
+def _nothing_released(runs: list[Run]) -> Iterator[Cause]:
+    run = runs[-1]
+    if any(one.rows_out != 0 for one in runs) or not run.operators or run.watermark is None or run.highest is None:
+        return
     last = run.operators[-1]
-    if last.rows == 0 or last.evicts or last.name not in (*_RELEASING, _JOIN):
-        return None
-    times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
-    cause = "join-waits" if _joins(run, last) else "append-before-any-later-row"
-    return Cause.of(cause, f"{rows_shown(last.rows)} in state, 0 out; {times}")
+    if last.rows and not last.evicts and last.name in (*_RELEASING, _JOIN):
+        times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
+        cause = "join-waits" if _joins(run, last) else "append-before-any-later-row"
+        yield Cause.of(cause, f"{rows_shown(last.rows)} in state, 0 out; {times}")
 
 
 def growing(run: Run) -> Iterator[Cause]:

@@ -144,16 +144,10 @@ class _Text:
             self._parts.append(text[start:])
 
     def _event(self, kind: str, line: bytes, number: int) -> Iterator[Event]:
-        if kind.startswith(_OF_A_QUERY):
-            progress = kind.endswith("QueryProgressEvent")
-            yield from self.whole(
-                lambda: (
-                    LoggedProgress.model_validate_json(line).progress
-                    if progress
-                    else QueryEvent.model_validate_json(line)
-                ),
-                number,
-            )
+        if kind.endswith("$QueryProgressEvent"):
+            yield from self.whole(lambda: LoggedProgress.model_validate_json(line).progress, number)
+        elif kind.startswith(_OF_A_QUERY):
+            yield from self.whole(lambda: QueryEvent.model_validate_json(line), number)
         elif kind in ("SparkListenerLogStart", "SparkListenerEnvironmentUpdate"):
             yield from self.whole(lambda: Environment.model_validate_json(line), number)
 

@@ -35,6 +35,10 @@ class SourceTrack:
             self.last_batch = batch
         self.behind = _behind(progress)
 
+    @property
+    def last_shown(self) -> str:
+        return "" if self.last_batch is None else f", the last in micro-batch {self.last_batch}"
+
 
 @dataclass
 class OperatorTrack:
@@ -300,6 +304,11 @@ class Query:
     over_time: OverTime = field(default_factory=OverTime)
     """What all runs did, if it is `pictured`."""
 
+    @property
+    def worked(self) -> list[Run]:
+        """The runs with micro-batches."""
+        return [run for run in self.runs if run.batches]
+
     def add(self, progress: Progress, settings: Mapping[str, str], skipped: Skipped) -> None:
         self.name = progress.name or self.name
         run = next((run for run in reversed(self.runs) if run.id == progress.run_id), None)
@@ -330,11 +339,10 @@ class Queries:
     def read(self, events: Iterable[Event]) -> None:
         for event in events:
             if isinstance(event, Environment):
-                before = (
-                    {} if event.version else {key: self._settings[key] for key in self._settings.keys() & {"Spark"}}
-                )
-                of_streams = {key: value for key, value in event.settings.items() if "sql.streaming" in key}
-                self._settings = ({"Spark": event.version} if event.version else before) | of_streams
+                told = {"Spark": event.version or self._settings.get("Spark")} | event.settings
+                self._settings = {
+                    key: value for key, value in told.items() if value and (key == "Spark" or "sql.streaming" in key)
+                }
             else:
                 query = self.by_id.setdefault(event.id, Query(event.id, pictured=self._pictured))
                 if isinstance(event, Progress):

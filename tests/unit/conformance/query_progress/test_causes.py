@@ -338,6 +338,11 @@ def test_an_event_log_tells_settings_failures_and_idle_triggers():
     (query,) = explain_progress(json.dumps(line) for line in lines).queries
     assert query.query.runs[0].exception == "java.lang.Error: no disk"
     assert [*query.record()["changed"]] == [f"before micro-batch 2: {key} unset → max"]
+    (failed,) = explain_progress(json.dumps(line) for line in (lines[0], lines[1], lines[3])).queries
+    for detail in (-1, 2):
+        assert [*failed.lines(detail)][1] == "  ✗ it ended with an error: java.lang.Error: no disk"
+        assert not any("no disk" in line for line in query.lines(detail))
+    assert failed.page.failure
     lines[1:1] = [{"Event": f"{event}IdleEvent", **about}]
     lines[0]["progress"] = progress(0, high=9, mark=-9, state={"stateStoreSave": 3})
     lines[2]["progress"] = progress(1, high=9, mark=-1, state={"stateStoreSave": 3})
