@@ -236,9 +236,8 @@ class _Reading:
         model = self._confirmed.get(self._ran)
         self._ran += 1
         self._watermarks |= {batch.id: batch.watermark, batch.id + 1: batch.next_watermark}
-        late_ms = None
-        if self._late_by_own is not None:
-            late_ms = batch.watermark if self._late_by_own else self._watermarks.get(batch.id - 1, 0)
+        of_before = None if self._late_by_own is None else self._watermarks.get(batch.id - 1, 0)
+        late_ms = batch.watermark if self._late_by_own else of_before
         given = self._given[batch.id]
         rows = self._by_the_engine([row for arrival in given for row in self._rows(arrival, batch)], batch, late_ms)
         return BatchAccount(
@@ -257,11 +256,9 @@ class _Reading:
             for row in (row for partition in placed.partitions for row in partition):
                 known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
                 behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
-                how: Treatment = (
-                    "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
-                )
-                values = list(row.values()) if isinstance(row, Mapping) else list(row)
-                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), how, behind=behind)
+                of_time: Treatment = "null" if time is None else "behind" if behind else "taken"
+                text = ", ".join(map(cell, row.values() if isinstance(row, Mapping) else row))
+                yield RowAccount(stream, time, text, of_time if known else "timeless", behind=behind)
 
     def _by_the_engine(
         self, rows: Sequence[RowAccount], batch: BatchSeen, late_ms: int | None
@@ -281,10 +278,9 @@ class _Reading:
         """The rows that make up the count of a query's only stateful operator; None if that does not follow."""
         query = self._query
         filtered = any(window.filtered for window in query.windows)
-        if late_ms is None or query.unread or len(query.stateful) != 1 or filtered:
-            return None
         compared = [(row, self._compared(row)) for row in rows if row.time_us is not None]
-        if not all(times for _, times in compared):
+        alone = len(query.stateful) == 1 and not query.unread and all(times for _, times in compared)
+        if late_ms is None or filtered or not alone:
             return None
         passed = [(row, times, [time for time in times if time <= late_ms * 1000]) for row, times in compared]
         late = [row for row, times, gone in passed if gone == [*times]]

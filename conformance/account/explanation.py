@@ -7,8 +7,8 @@ predicts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, instant, is_window
 from conformance.core.case import Case
@@ -126,12 +126,9 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
     if operator.duplicates:
         yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
     yield from _listed_rows("closed", operator.evicted, depth)
-    contents = " ".join(f"[{row_text(row)}]" for row in operator.shown[:MOST])
-    more = f" … ({operator.state_rows} in all)" if len(operator.shown) > MOST else ""
-    title = operator.title if alone else "it"
-    yield ExplanationLine(
-        f"{title} keeps {operator.state_rows or 'nothing'}{f': {contents}{more}' if contents else ''}", "kept", depth
-    )
+    shown = _listed([*map(row_text, operator.shown)], operator.state_rows)
+    keeps = f"{operator.title if alone else 'it'} keeps {operator.state_rows or 'nothing'}"
+    yield ExplanationLine(f"{keeps}: {shown}" if shown else keeps, "kept", depth)
 
 
 def _listed_rows(tone: Literal["late", "closed"], rows: Sequence[ComparedRow], depth: int) -> Iterator[ExplanationLine]:
@@ -207,12 +204,11 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccoun
 
 def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
     """Of each stateful operator its name, the rows that it keeps and those that it dropped; None if the version does not count them."""
-    progress: Sequence[Mapping[str, Json]] = batch.progress.get("stateOperators", ())
-    if len(progress) != len(batch.state):
-        return [(f"operator {number}", state, None) for number, state in enumerate(batch.state, 1)]
+    progress: Sequence[Mapping[str, Any]] = batch.progress.get("stateOperators", ())
+    known = progress if len(progress) == len(batch.state) else [{}] * len(batch.state)
     return [
         (str(operator.get("operatorName") or f"operator {number}"), state, operator.get(DROPPED_ROWS))
-        for number, (operator, state) in enumerate(zip(progress, batch.state, strict=True), 1)
+        for number, (operator, state) in enumerate(zip(known, batch.state, strict=True), 1)
     ]
 
 
@@ -245,16 +241,13 @@ def divergence_lines(
         yield ExplanationLine("")
         yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
         if isinstance(progress, BatchProgress):
-            yield from (
-                ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, progress, OutputSchema.of(prediction.columns_of(parting.step)))
-            )
+            of_batch = batch_lines(case, progress, OutputSchema.of(prediction.columns_of(parting.step)))
+            yield from (replace(line, depth=line.depth + 1) for line in of_batch)
         elif progress is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
         else:
-            yield ExplanationLine(
-                f"fails at {progress.stage}: {' < '.join(progress.classes)}: {progress.message}", "error", 2
-            )
+            what = f"{' < '.join(progress.classes)}: {progress.message}"
+            yield ExplanationLine(f"fails at {progress.stage}: {what}", "error", 2)
     yield ExplanationLine("")
     if not parting.rules:
         yield ExplanationLine("no single rule explains the difference", "step")
@@ -289,8 +282,8 @@ def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
     return _listed([", ".join(map(_shown, row, types)) for row in rows])
 
 
-def _listed(rows: Sequence[str]) -> str:
-    more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
+def _listed(rows: Sequence[str], count: int | None = None) -> str:
+    more = f" … ({count or len(rows)} in all)" if len(rows) > MOST else ""
     return " ".join(f"[{row}]" for row in rows[:MOST]) + more
 
 
@@ -306,11 +299,9 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
 
 def observed_record(case: Case, version: SparkVersion, observation: Observation) -> dict[str, Json]:
     """What an engine did, by its answer alone, as JSON; instants in the notation of the case language."""
-    steps = [
-        _step_record(step, [_observed(batch, step.schema) for batch in step.batches])
-        for step in account(case, version, observation)
-    ]
-    return {"case": case.id, "spark": str(version), "steps": steps}
+    steps = account(case, version, observation)
+    records = [_step_record(step, [_observed(batch, step.schema) for batch in step.batches]) for step in steps]
+    return {"case": case.id, "spark": str(version), "steps": records}
 
 
 def _step_record(step: StepAccount, batches: list[Json], of_error: set[str] | None = None) -> dict[str, Json]:

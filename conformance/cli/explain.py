@@ -182,10 +182,9 @@ def explain(
     }
     refuse(of_a_job, f"{case} is not a job: name a program, a file of SQL or a function" if case else "name a job")
     if progress or checkpoint is not None:
-        by_spark = spark if checkpoint is None else None
-        if any(other is not None for other in (case, by_spark, from_, to, results, policy)):
-            hint = "--progress" if progress else "--checkpoint"
-            raise typer.BadParameter("use it alone, or with --json or --output", param_hint=hint)
+        alone = all(other is None for other in (case, None if checkpoint else spark, from_, to, results, policy))
+        given = {"--progress": progress, "--checkpoint": checkpoint}
+        refuse(given, "use it alone, or with --json or --output", clashes=not alone)
         refuse({"--checkpoint": checkpoint}, "use it without --delays", clashes=delays)
         with ExitStack() as stack:
             reader = None
@@ -215,15 +214,13 @@ def explain(
         lines, record = explanation.observed_lines(*seen), explanation.observed_record(*seen)
     elif policy is not None or isinstance(question, PolicyCase):
         replays = replays_of(question, policy)
-        print_tables(
-            renderables(replays), [policy_record(replay) for replay in replays], as_json=as_json, verbose=verbose
-        )
+        records = [policy_record(replay) for replay in replays]
+        print_tables(renderables(replays), records, as_json=as_json, verbose=verbose)
         return
     elif from_ is not None and to is not None:
         refuse({"--spark": spark}, "use it for one version, --from and --to for two")
-        before, after = (
-            _predicted(question, known_version(text, name)) for text, name in ((from_, "--from"), (to, "--to"))
-        )
+        before = _predicted(question, known_version(from_, "--from"))
+        after = _predicted(question, known_version(to, "--to"))
         parts = version_divergence(question, before, after)
         lines = explanation.divergence_lines(question, before, after, parts)
         record = explanation.divergence_record(before, after, parts, question)
@@ -344,9 +341,8 @@ def _explain_progress(
             )
         if paths and not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
-            print_error(
-                f"conformance explain: {', '.join(map(str, paths))} has no progress of a streaming query{first}"
-            )
+            files = ", ".join(map(str, paths))
+            print_error(f"conformance explain: {files} has no progress of a streaming query{first}")
             raise typer.Exit(UNKNOWN)
         if checkpoint is not None:
             queries = [each.query for each in answer.queries] if paths else None

@@ -86,8 +86,8 @@ class JobExplanation:
         known = ", ".join(f"{counts[how]} {how}" for how in reversed(_TREATMENTS) if counts[how])
         given, emitted = counted(len(treated.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
         notes = [f"next: {line}" for line in released(treated, self.job.plan)]
-        for acting in self.query.options:
-            notes.append(f"not tried: {acting.shown}; the rows came in the order of the sample")
+        order = "the rows came in the order of the sample"
+        notes += [f"not tried: {acting.shown}; {order}" for acting in self.query.options]
         if treated.unknown:
             notes.append(f"not known: {'' if treated.prediction else 'what became of each row: '}{treated.unknown}")
         return QueryPage(
@@ -152,9 +152,7 @@ class JobExplanation:
         return {
             "query": self.query.title,
             "spark": str(self.target.version),
-            "error": None
-            if error is None
-            else {"class": error.name, "stage": error.stage, "message": error.first_line},
+            "error": error and {"class": error.name, "stage": error.stage, "message": error.first_line},
             "causes": cause_records(self.causes),
             "microBatches": [
                 {
@@ -216,25 +214,22 @@ def explain_query(
     NoAnswer without an answer; InvalidCase, CannotWriteFile: see `write_sample`; as `execute`.
     """
     if not any(sample.rows for sample in samples):
-        raise WrongUsage(
-            f"{query.title}: no stream of it has rows: give a sample of one that it reads, --sample STREAM=FILE"
-        )
+        give = "give a sample of one that it reads, --sample STREAM=FILE"
+        raise WrongUsage(f"{query.title}: no stream of it has rows: {give}")
     with temporary_folder() as folder:
         case = write_sample(query, samples, folder, batches=batches, every_us=every_us)
         if len(case.steps) > MOST_BATCHES:
             cut = f"the trigger interval divides the rows into {len(case.steps)} micro-batches, of which an engine runs"
-            raise WrongUsage(
-                f"{query.title}: {cut} at most {MOST_BATCHES}: take a longer one, or fewer rows with --rows"
-            )
+            take = f"at most {MOST_BATCHES}: take a longer one, or fewer rows with --rows"
+            raise WrongUsage(f"{query.title}: {cut} {take}")
         seen = answer_of(case, target, where, display)
         plan = JobPlan.of(seen)
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
     treated = treat_rows(case, target.version, seen, plan, there, where.runtime.conf)
     zone = {**where.runtime.conf, **case.conf}.get("spark.sql.session.timeZone", "UTC")
-    return JobExplanation(
-        query, target, Explained(case, seen, plan, treated, query.trigger, zone, query.sink), samples, every_us
-    )
+    explained = Explained(case, seen, plan, treated, query.trigger, zone, query.sink)
+    return JobExplanation(query, target, explained, samples, every_us)
 
 
 def answer_of(case: Case, target: Target, where: EngineUse, display: Display[CellAnswer]) -> Observation:

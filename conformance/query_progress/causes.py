@@ -110,10 +110,9 @@ def newest_first(run: Run) -> Iterator[Cause]:
     """Find micro-batches that are each older than the one before, so that the rows of all but the first are late."""
     if run.late is not None and run.backwards >= max(2, run.with_event_time - 1):
         batch, lowest, watermark = run.late
-        oldest = (
-            f"in micro-batch {batch} the oldest event time is {instant(lowest)}, the watermark {instant(watermark)}"
-        )
-        yield Cause.of("newest-files-first", f"each of {_batches(run.backwards)} is older than all before it: {oldest}")
+        older = f"each of {_batches(run.backwards)} is older than all before it: in micro-batch {batch}"
+        times = f"the oldest event time is {instant(lowest)}, the watermark {instant(watermark)}"
+        yield Cause.of("newest-files-first", f"{older} {times}")
 
 
 def _other_restart(runs: list[Run]) -> Iterator[Cause]:
@@ -210,9 +209,8 @@ def _no_rows(runs: list[Run]) -> Iterator[Cause]:
     quiet, last = run.ended - max(run.started, run.rows_at or 0), max(run.rows_at or 0 for run in runs)
     if last and quiet >= max(_HALF_HOUR_MS, 2 * max(one.pause for one in runs)):
         held = sum(operator.rows for operator in [one.operators for one in runs if one.batches][-1])
-        yield Cause.of(
-            "no-rows", f"the last rows came at {instant(last)}; none in {duration(quiet)}; {held:,} in state"
-        )
+        text = f"the last rows came at {instant(last)}; none in {duration(quiet)}; {held:,} in state"
+        yield Cause.of("no-rows", text)
     if not last and not any(operator.peak for operator in operators) and not any(one.rows_out for one in runs):
         batches = _batches(sum(one.batches for one in runs))
         yield Cause.of("no-rows", f"not a row in {duration(quiet)}; {batches} ran")

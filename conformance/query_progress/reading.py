@@ -180,9 +180,8 @@ def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for inner in sorted(
-        path.iterdir(), key=lambda one: (int(n[1]) if (n := _EVENT_FILE.match(one.name)) else 0, one.name)
-    ):
+    numbered = ((int(n[1]) if (n := _EVENT_FILE.match(one.name)) else 0, one.name, one) for one in path.iterdir())
+    for _, _, inner in sorted(numbered):
         if not inner.name.startswith((".", "appstatus_", "_")):
             yield from _files(inner)
 

@@ -16,6 +16,7 @@ _MOST_POINTS: Final = 200
 _MOST_RUNS: Final = 50
 _FEW: Final = 4
 _YEAR_MS: Final = 366 * 86_400_000
+_SETTING: Final = re.compile(r"^Spark$|sql\.streaming")
 _FILE: Final = re.compile(r"(?<=\[)file:(?=/)(//(?=/))?")
 _FILE_SYSTEM: Final = re.compile(r"\w+://[^/\]]*")
 
@@ -182,11 +183,8 @@ class Run:
 
     @property
     def dropped_shown(self) -> str:
-        return (
-            f"rows dropped: {self.dropped:,}"
-            if self.counts_dropped
-            else "this version does not count dropped rows (3.1 does)"
-        )
+        known = f"rows dropped: {self.dropped:,}"
+        return known if self.counts_dropped else "this version does not count dropped rows (3.1 does)"
 
     def add(self, progress: Progress) -> None:
         self.ended = progress.timestamp
@@ -207,7 +205,7 @@ class Run:
         if len(self.sources) != len(progress.sources):
             self.sources = [SourceTrack(source.description) for source in progress.sources]
         if len(self.operators) != len(progress.state_operators):
-            self.operators = [OperatorTrack(operator.operator_name) for operator in progress.state_operators]
+            self.operators, self.points = [OperatorTrack(one.operator_name) for one in progress.state_operators], []
         for place, (source, read) in enumerate(zip(self.sources, progress.sources, strict=True)):
             source.add(read, progress.batch_id)
             self.since_move[place] += read.num_input_rows > 0
@@ -340,9 +338,7 @@ class Queries:
         for event in events:
             if isinstance(event, Environment):
                 told = {"Spark": event.version or self._settings.get("Spark")} | event.settings
-                self._settings = {
-                    key: value for key, value in told.items() if value and (key == "Spark" or "sql.streaming" in key)
-                }
+                self._settings = {key: value for key, value in told.items() if value and _SETTING.search(key)}
             else:
                 query = self.by_id.setdefault(event.id, Query(event.id, pictured=self._pictured))
                 if isinstance(event, Progress):

@@ -62,9 +62,8 @@ class WaitingState:
         if kinds == {"none"}:
             return "; no column has an event time with a watermark: no watermark ever releases them"
         if operator.name == JOIN:
-            return (
-                "; the condition of the join, which is not in the checkpoint, says which of them a watermark releases"
-            )
+            condition = "the condition of the join, which is not in the checkpoint"
+            return f"; {condition}, says which of them a watermark releases"
         if store.released is None:
             return "; the checkpoint does not say whether of event time or of the clock"
         parts, waiting = [], store.rows - store.untimed - store.overdue
