@@ -388,8 +388,5 @@ def _time(row: WrittenRow, schema: Schema | None, column: str | None) -> tuple[b
         return False, None
     at = next(index for index, field in enumerate(schema.fields) if field.name == column)
     value: Any = row.get(column) if isinstance(row, Mapping) else row[at] if at < len(row) else None
-    try:
-        time = canonical(value, schema.fields[at].type)
-    except NotAValue:
-        return False, None
+    time = canonical(value, schema.fields[at].type)
     return True, time if isinstance(time, int) else None

@@ -341,8 +341,8 @@ def _explain_progress(
             )
         if paths and not answer.queries:
             first = f" ({answer.skipped.first[0]})" if answer.skipped.first else ""
-            files = ", ".join(map(str, paths))
-            print_error(f"conformance explain: {files} has no progress of a streaming query{first}")
+            files, where = ", ".join(map(str, paths)), "a driver's log has it at level INFO, an event log always"
+            print_error(f"conformance explain: {files} has no progress of a streaming query{first}; {where}")
             raise typer.Exit(UNKNOWN)
         if checkpoint is not None:
             queries = [each.query for each in answer.queries] if paths else None
