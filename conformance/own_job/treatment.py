@@ -155,11 +155,8 @@ class TreatedRows:
     def late_without(self, number: int) -> int:
         """Count the rows that the model drops if this row does not come."""
         assert self.case is not None
-        without = (
-            {name: _without(placed, number) for name, placed in arrival.items()}
-            for step in self.case.steps
-            for arrival in step.arrivals()
-        )
+        arrivals = (arrival for step in self.case.steps for arrival in step.arrivals())
+        without = ({name: _without(placed, number) for name, placed in arrival.items()} for arrival in arrivals)
         steps = zip(self.case.steps, without, strict=True)
         return self._late_in(*(step.model_copy(update={"action": Add(streams=rows)}) for step, rows in steps))
 
@@ -228,13 +225,11 @@ def treat_rows(
         check_predicted(seen, prediction)
     except (NotKnown, Unpredictable, ModelDefect, InvalidCase) as why:
         return TreatedRows(rows, unknown=str(why).splitlines()[0])
-    above = (
-        f"what becomes of the rows of {', '.join(sorted(made.elsewhere))}, which do not reach the first operator, {first.name}"
-        if made.elsewhere
-        else ""
-        if _emitted(seen) == _emitted(prediction.observation)
-        else f"which rows that leave the first operator, {first.name}, those above it let through"
-    )
+    above, operator = "", f"the first operator, {first.name}"
+    if made.elsewhere:
+        above = f"what becomes of the rows of {', '.join(sorted(made.elsewhere))}, which do not reach {operator}"
+    elif _emitted(seen) != _emitted(prediction.observation):
+        above = f"which rows that leave {operator}, those above it let through"
     return TreatedRows(tuple(made.judged(rows, prediction)), prediction, made.case, above)
 
 
@@ -254,13 +249,8 @@ def check_predicted(seen: Observation, prediction: Prediction) -> None:
     marked = any(other.watermark is not None for _, other in model)
     for (number, batch), (other_number, other) in zip(engine, model, strict=False):
         dropped = batch.dropped if alone else (batch.dropped_by_operator or (None,))[-1]
-        shown = (
-            number,
-            batch.id,
-            (batch.watermark or 0) if marked else 0,
-            batch.state[-1:],
-            other.dropped if dropped is None else dropped,
-        )
+        counted = other.dropped if dropped is None else dropped
+        shown = number, batch.id, (batch.watermark or 0) if marked else 0, batch.state[-1:], counted
         if shown != (other_number, other.id, other.watermark or 0, other.state, other.dropped):
             raise NotKnown(f"the reference model predicts micro-batch {batch.id} otherwise than the engine ran it")
     if len(engine) != len(model):
@@ -269,10 +259,8 @@ def check_predicted(seen: Observation, prediction: Prediction) -> None:
 
 def _out_of_stateless(rows: Sequence[TreatedRow], seen: Observation) -> Iterator[TreatedRow]:
     """A query without state emits each row in its micro-batch, or filters it: which, is known if it emits all or none."""
-    left = {
-        step.number: (sum(len(b.rows) for b in step.batches), next((b.id for b in step.batches if b.rows), None))
-        for step in seen.steps
-    }
+    emitting = ((step.number, [batch for batch in step.batches if batch.rows]) for step in seen.steps)
+    left = {step: (sum(len(b.rows) for b in of), of[0].id if of else None) for step, of in emitting}
     given = Counter(row.step for row in rows)
     for row in rows:
         number, batch = left.get(row.step, (0, None))
@@ -384,11 +372,9 @@ class _Rows:
         if found is None or (len(marks) > 1 and len({*values}) < len(values) > len({*found})):
             raise NotKnown("which rows pass what stands between the watermark and the operator")
         if rows.place(column) is None and (at_time := below.place(column)) is not None:
-            schema = OutputSchema.of(
-                (*rows.columns.columns, Column(name=_TIME, type=below.columns.columns[at_time].type))
-            )
+            time = Column(name=_TIME, type=below.columns.columns[at_time].type)
             with_time = ((*row, below.rows[at][at_time]) for row, at in zip(rows.rows, found, strict=True))
-            rows = RowsThere(schema, tuple(with_time))
+            rows = RowsThere(OutputSchema.of((*rows.columns.columns, time)), tuple(with_time))
         sides: list[_Side] = []
         for each in marks:
             of_mark = [(row, lower[at][1]) for row, at in zip(rows.rows, found, strict=True) if lower[at][0] is each]
@@ -484,17 +470,15 @@ class _Made:
         streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
         for name, (rows, numbers, _) in zip(_SIDES, sides, strict=False):
             kept = [place for place in range(len(rows.columns.names)) if place not in rows.windows]
-            streams[name] = ", ".join(
-                [f"{_ROW}{name} BIGINT", *(f"c{place} {rows.columns.columns[place].type}" for place in kept)]
-            )
+            of_rows = (f"c{place} {rows.columns.columns[place].type}" for place in kept)
+            streams[name] = ", ".join([f"{_ROW}{name} BIGINT", *of_rows])
             for row, number in zip(rows.rows, numbers, strict=True):
                 sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
                 if not sent or sent[-1][0] != number:
                     values = rows.columns.as_written(row)
                     sent.append([number, *(values[place] for place in kept)])
-        steps = [
-            {"add": {name: arriving.get(step.number, {}).get(name, []) for name in streams}} for step in case.steps
-        ]
+        given = [arriving.get(step.number, {}) for step in case.steps]
+        steps = [{"add": {name: of_step.get(name, []) for name in streams}} for of_step in given]
         written: dict[str, Json] = {
             "title": "the first operator that keeps state",
             "strength": "observed",
@@ -515,11 +499,8 @@ class _Made:
         for number, row in enumerate(rows):
             made = known.get(number)
             timeless = row.treatment == "no event time"
-            if (
-                row.treatment == "filtered"
-                or row.stream in self.elsewhere
-                or (row.time_us is None and timeless and made is None)
-            ):
+            unseen = row.time_us is None and timeless and made is None
+            if unseen or row.treatment == "filtered" or row.stream in self.elsewhere:
                 yield row
                 continue
             treatment, batch, late = made or ("filtered", None, None)
@@ -707,10 +688,8 @@ def _condition(join: PlanNode, sides: Sequence[_Side]) -> str:
 
     left, right = keys_of(join), keys_of(replace(join, arguments=join.arguments.partition("], ")[2]))
     more = _CONDITION.search(join.arguments)
-    parts = [
-        *(f"{a} = {b}" for a, b in zip(left, right, strict=True)),
-        *([more[1]] if more and more[1] != "null" else []),
-    ]
+    parts = [f"{a} = {b}" for a, b in zip(left, right, strict=True)]
+    parts += [more[1]] if more and more[1] != "null" else []
     text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, " AND ".join(parts))
     text = re.sub(r"INTERVAL '(\d+):(\d+)' (?:HOUR TO MINUTE|MINUTE TO SECOND)", _compound, text)
     # Before 3.2, intervals are printed without the word.
