@@ -103,9 +103,8 @@ def rows_in_state(files: Files, checkpoint: Checkpoint, spark: SparkReader | Non
     for operator in checkpoint.operators:
         stores: list[TimesInState] = []
         asked = spark if (foreign := _foreign(checkpoint, operator)) else None
-        unread = _unread(checkpoint, operator) or (
-            f"{foreign}, which --spark 4.3 reads" if foreign and not asked else ""
-        )
+        by_spark = f"{foreign}, which --spark 4.3 reads" if foreign and not asked else ""
+        unread = _unread(checkpoint, operator) or by_spark
         try:
             stores += () if unread else _stores(files, checkpoint, operator, asked)
         except (DamagedCheckpoint, NoSuchCheckpoint) as error:

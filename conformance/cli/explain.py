@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -303,13 +304,10 @@ def _explain_job(
                 print_error(f"conformance explain: {query.title}: {none}")
                 codes.append(UNKNOWN if none.of_the_code else NO_ANSWER)
         if answers:
+            record: Json = {"queries": [answer.record() for answer in answers]} if as_json else None
+            shown = record, page, [answer.page for answer in answers]
             _show(
-                lambda detail: [line for answer in answers for line in answer.lines(detail)],
-                {"queries": [answer.record() for answer in answers]} if as_json else None,
-                page,
-                [answer.page for answer in answers],
-                verbose=verbose,
-                as_json=as_json,
+                lambda detail: chain(*(one.lines(detail) for one in answers)), *shown, verbose=verbose, as_json=as_json
             )
         elif page is not None:
             page.discard()

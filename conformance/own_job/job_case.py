@@ -110,9 +110,8 @@ def of_flow(name: str, batch: str = "") -> tuple[Statement, ...]:
 def own_function(text: str, output_mode: str = "append") -> OwnQuery:
     """The query of ``module:function``, of the session and a DataFrame for each sample; WrongUsage for other texts."""
     if FUNCTION.fullmatch(text) is None:
-        raise WrongUsage(
-            f"{text!r} is not a function: write module:function or file:function, such as jobs/totals.py:build"
-        )
+        how = "write module:function or file:function, such as jobs/totals.py:build"
+        raise WrongUsage(f"{text!r} is not a function: {how}")
     return OwnQuery(text, text, text.replace(":", "."), output_mode)
 
 
@@ -145,12 +144,10 @@ def check_function(function: str, streams: Sequence[str], folders: Iterable[Path
         raise WrongUsage(f"{at} takes the session and {takes}; {counted(len(streams), 'stream')} given: {listed}")
     named = parameters[1 : len(streams) + 1]
     if sorted(named) == sorted(streams) and named != [*streams]:
-        raise WrongUsage(
-            f"{at}: the streams are given in another order, {listed}, and each goes to the parameter in its place"
-        )
-    return tuple(
-        f"{stream} is the parameter {other}" for stream, other in zip(streams, named, strict=False) if stream != other
-    )
+        why = f"the streams are given in another order, {listed}, and each goes to the parameter in its place"
+        raise WrongUsage(f"{at}: {why}")
+    pairs = zip(streams, named, strict=False)
+    return tuple(f"{stream} is the parameter {other}" for stream, other in pairs if stream != other)
 
 
 def write_job(
@@ -283,9 +280,8 @@ def _write(
     }
     text = printed(written)
     if len(text.encode()) > MAX_BYTES:
-        raise WrongUsage(
-            f"these rows make a case of more than {MAX_BYTES:,} bytes: take fewer with --rows, or shorter ones"
-        )
+        take = "take fewer with --rows, or shorter ones"
+        raise WrongUsage(f"these rows make a case of more than {MAX_BYTES:,} bytes: {take}")
     return _written(folder / f"{job.stem}{ending}.yaml", text)
 
 

@@ -127,9 +127,8 @@ def read_sample(
         raise UnusableSample(path, f"a sample is a file ending in {', '.join(FORMATS)}")
     as_text = records and _is_text_of_records(path)
     if as_text and ddl is not None:
-        raise UnusableSample(
-            path, "each row is the text of a record's value as it is: omit --schema, or give the rows a column value"
-        )
+        why = "each row is the text of a record's value as it is: omit --schema, or give the rows a column value"
+        raise UnusableSample(path, why)
     ddl = "value STRING" if as_text else ddl
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     in_zone = _zone(path, zone) if zone is not None else None
@@ -375,9 +374,8 @@ def _event_time(
         how = "a key of JSON text is value.key, b of 'a;b' is value.1, and ' as ' with a pattern or unit says how it is written: 'ts as ms'"
         if said not in names:
             raise UnusableSample(path, f"has no column {said!r}; its columns are {', '.join(names)}; {how}")
-        raise UnusableSample(
-            path, f"the event time {said} is {schema.fields[names.index(said)].type}, not TIMESTAMP; {how}"
-        )
+        type = schema.fields[names.index(said)].type
+        raise UnusableSample(path, f"the event time {said} is {type}, not TIMESTAMP; {how}")
     return written
 
 
@@ -548,13 +546,11 @@ def arrivals(
         yield SampleArrival(FAR_AHEAD_COMES, ahead)
     if again:
         latest = {**{sample.stream: _ends(sample)[-1:] for sample in samples}, **ahead}
-        yield SampleArrival(
-            ENDS_COME_AGAIN, {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
-        )
+        ends = {sample.stream: (*latest[sample.stream], *_ends(sample)[:1]) for sample in samples}
+        yield SampleArrival(ENDS_COME_AGAIN, ends)
     if unfit:
-        yield SampleArrival(
-            "rows that do not parse, divide or fit", {each.stream: tuple(_unfit(each)) for each in samples}
-        )
+        without = {each.stream: tuple(_unfit(each)) for each in samples}
+        yield SampleArrival("rows that do not parse, divide or fit", without)
 
 
 def arrival_keys(sample: Sample, *, alone: bool) -> Sequence[int]:

@@ -53,9 +53,8 @@ class Place:
             return int(number * _UNITS[self.format]) if number is not None else None
         with suppress(ValueError, TypeError):
             moment = datetime.strptime(value, pattern(self.format))
-            return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
-                microseconds=1
-            )
+            since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+            return since // timedelta(microseconds=1)
         return None
 
     def later(self, row: Sequence[Json], days: int) -> Json:
