@@ -31,6 +31,7 @@ class FailureReason(str, Enum):
     PYSPARK_MISSING = "pyspark-missing"
     PYTHON_UNSUPPORTED = "python-unsupported"
     """The driver or pyspark cannot be imported."""
+    PACKAGES_MISSING = "packages-missing"
     STORAGE_UNWRITABLE = "storage-unwritable"
     CONNECT_REFUSED = "connect-refused"
     """The Spark Connect server opened no session; the message is its reason."""

@@ -23,7 +23,6 @@ from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
 from .request import CaseRequest, StepRequest
 from .sinks import SINKS, SinkUnreadable
-from .state_functions import MissingPackages
 
 if TYPE_CHECKING:
     from .capture import Capture
@@ -75,7 +74,7 @@ def _failures(stage: str) -> Iterator[None]:
     """Make the query fail with whatever fails in the block; the exceptions that the host treats in another way pass."""
     try:
         yield
-    except (MissingPackages, NotPermitted):
+    except DriverFailure:
         raise
     except MissingName as missing:
         raise QueryFailed(stage, missing.error) from missing

@@ -6,20 +6,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from datetime import datetime
 from typing import Any, Iterator, NamedTuple
 
+from .errors import DriverFailure, FailureReason
 from .origin import own_failures_marked
-
-
-class MissingPackages(Exception):
-    """The engine's environment lacks packages that functions over pandas frames need."""
-
-    def __init__(self, cause: ImportError) -> None:
-        super().__init__(
-            "state functions need pandas and pyarrow in the engine's environment, transformWithState protobuf too ({}): "
-            "pip install pandas pyarrow protobuf".format(cause)
-        )
 
 
 class NamedStateFunction(NamedTuple):
@@ -132,9 +124,10 @@ STATE_FUNCTIONS = {
 
 
 def check_packages(*more: str) -> None:
-    """Raise ``MissingPackages`` if pandas, pyarrow or one of ``more`` cannot be imported here."""
+    """Raise ``DriverFailure`` if pandas, pyarrow or one of ``more`` cannot be imported here."""
     try:
         for name in ("pandas", "pyarrow", *more):
             importlib.import_module(name)
     except ImportError as error:
-        raise MissingPackages(error) from error
+        why = "state functions need packages that the engine's Python lacks ({}): {} -m pip install pandas pyarrow protobuf"
+        raise DriverFailure(why.format(error, sys.executable), FailureReason.PACKAGES_MISSING) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 import threading
@@ -12,8 +13,10 @@ import pytest
 
 from harness.driver import execution
 from harness.driver.dataframe import UnknownOperation
-from harness.driver.errors import DriverFailure, EngineLost, reason_of
+from harness.driver.errors import DriverFailure, EngineLost, FailureReason, reason_of
 from harness.driver.files import LocalFiles
+from harness.driver.serve import _message
+from harness.driver.stateful_processors import STATEFUL_PROCESSORS
 
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
 LACKS = "def groupBy(self, *names):\n    return object()\n"
@@ -83,6 +86,31 @@ def test_a_method_that_the_release_lacks_is_one_too(tmp_path):
         "classes": ["AttributeError"],
         "message": "'object' object has no attribute 'applyInPandasWithState'",
     }
+
+
+@pytest.mark.parametrize(
+    ("lacking", "operation"),
+    [
+        ("pandas", {"applyInPandasWithState": {"by": ["k"], "with": "count_rows"}}),
+        ("pyarrow", {"applyInPandasWithState": {"by": ["k"], "with": "count_rows"}}),
+        ("google.protobuf", {"transformWithState": {"by": ["k"], "with": next(iter(STATEFUL_PROCESSORS))}}),
+    ],
+)
+def test_a_python_without_the_packages_of_state_functions_is_named_in_a_sentence(
+    tmp_path, monkeypatch, lacking, operation
+):
+    for name in ("pandas", "pyarrow", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name) if name != lacking else None)
+    methods = dict.fromkeys(("applyInPandasWithState", "transformWithStateInPandas"))
+    has_it = f"def groupBy(self, *names):\n    return type('Grouped', (), {methods})()\n"
+    with pytest.raises(DriverFailure) as raised:
+        steps(tmp_path, has_it, operation)
+    assert raised.value.reason is FailureReason.PACKAGES_MISSING
+    assert re.fullmatch(
+        rf"state functions need packages that the engine's Python lacks \(.*{lacking}.*\): "
+        rf"{re.escape(sys.executable)} -m pip install pandas pyarrow protobuf",
+        _message(raised.value),
+    )
 
 
 def called(tmp_path, text, one=None, operation=None):
