@@ -95,6 +95,7 @@ def _what_to_do(
     answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str], refused: Resumption | None
 ) -> Iterator[str]:
     to, workarounds = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
+    failed = [f"{target.title}: {why.splitlines()[0]}" for target, why in verdict.failures[:1]]
     if answer == "refused":
         proven = next((group.workaround.setting for group in verdict.handoffs if group.workaround is not None), None)
         setting = refused.workaround if refused is not None else proven
@@ -113,8 +114,8 @@ def _what_to_do(
             workarounds[:1]
             or reasons[:1]
             or by_order[:1]
+            or failed
             or ["The suite knows no reason: look at the first difference below"]
         )
-    elif answer in ("fails", "unknown") and verdict.failures:
-        target, why = verdict.failures[0]
-        yield f"{target.title}: {why.splitlines()[0]}"
+    elif answer in ("fails", "unknown"):
+        yield from failed

@@ -207,7 +207,7 @@ def _resumed(plan: RunPlan) -> RunPlan:
     if identity(old.header) != identity(new):
         raise OptionsClash(f"--resume: {file} is of another run than this: {old.header.command}; omit --resume")
     plan = replace(plan, resumed=old)
-    return replace(plan, notes=(*plan.notes, f"{counted(len(plan.kept), 'answer')} of {file} are kept"))
+    return replace(plan, notes=(*plan.notes, f"keeps {counted(len(plan.kept), 'answer')} of {file}"))
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:

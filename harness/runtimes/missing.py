@@ -11,7 +11,7 @@ from harness.runtimes.line_packages import entries, package_of
 
 _SOURCE = re.compile(r"Failed to find (?:the )?data source: ([\w.-]+)", re.IGNORECASE)
 _CLASS = re.compile(r"(?:ClassNotFoundException|NoClassDefFoundError): ([\w./$]+)")
-_MODULE = re.compile(r"No module named '([\w.]+)'")
+_MODULE = re.compile(r"No module named '([\w.]+)'|(Pandas|PyArrow) >= \S+ must be installed; however, it was not found")
 _NAME = re.compile(r"name '(\w+)' is not defined")
 _IN_THE_JVM = re.compile(r"_jvm\.([\w.]+)")
 _OF_SQL = re.compile(r"\b(?:from|to|schema_of)_(avro|protobuf)\b")
@@ -35,7 +35,7 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
     if "relative import with no known parent package" in message:
         return "a program with relative imports is a module of its package: name it package.module, not FILE, as python -m does"
     if module := _MODULE.search(message):
-        return _module(module[1], version)
+        return _module(module[1] or module[2].lower(), version)
     if name := _NAME.search(message):
         return _name(name[1])
     if source := _SOURCE.search(message):
@@ -65,7 +65,8 @@ def _module(name: str, version: SparkVersion) -> str | None:
     if (package := _longest(entries("missing.yaml")["modules"], name)) is None:
         return None
     more = f"; {_source('delta', version)}" if name.partition(".")[0] == "delta" else ""
-    return f"no module {name}: write its package, {package}, into a file, and give that with --requirements FILE{more}"
+    add = f"write its package, {package}, into a file, and give that with --requirements FILE"
+    return f"no module {name}: {add}; for an installed Spark, pip install it{more}"
 
 
 def _name(name: str) -> str | None:

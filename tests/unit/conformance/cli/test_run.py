@@ -96,12 +96,12 @@ def test_a_run_is_resumed_where_the_engine_was_lost(lost):
     before = {cell.case: cell.model_dump_json() for cell in Results.read(file).cells}
     assert [case for case, cell in before.items() if '"status":"broken"' in cell] == ["poison"]
     said = lost.run("--resume", code=0)
-    assert "2 answers of results.jsonl are kept" in said
+    assert "keeps 2 answers of results.jsonl" in said
     assert "[1/1]" in said
     after = {cell.case: cell.model_dump_json() for cell in Results.read(file).cells}
     assert {case for case in after if after[case] != before[case]} == {"poison"}
     assert lost.started == 1
-    assert "3 answers of results.jsonl are kept" in lost.run("--resume", code=0)
+    assert "keeps 3 answers of results.jsonl" in lost.run("--resume", code=0)
     assert lost.started == 1
     assert Results.read(file).header.targets[0].java == "17"
 

@@ -81,6 +81,16 @@ OF_A_SUM = (
 )
 CHECKED = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
 REFUSED = observed(ROWS.steps[0], step(2, error=ErrorSeen(stage="run", classes=(CHECKED,), message=OF_A_SUM)))
+LACKING = observed(
+    step(
+        1,
+        error=ErrorSeen(
+            stage="analysis",
+            classes=("ImportError",),
+            message="Pandas >= 1.0.5 must be installed; however, it was not found",
+        ),
+    )
+)
 AFTER = replace(SPARK_359, version=SparkVersion(4, 3, 0))
 
 
@@ -313,6 +323,14 @@ HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
             1,
             "differs",
             "1 row has different values; the checkpoint resumes. The suite knows no reason: look at the first difference below.",
+        ),
+        (
+            ran(LACKING, ROWS, None, ROWS),
+            [],
+            1,
+            "differs",
+            "runs; it was refused at analysis (ImportError) before; no answer about the checkpoint. 3.5.9: no module pandas: write "
+            "its package, pandas, into a file, and give that with --requirements FILE; for an installed Spark, pip install it.",
         ),
         (
             ran(ROWS, ROWS, ROWS, ROWS),

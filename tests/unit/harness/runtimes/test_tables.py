@@ -138,6 +138,17 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
             "which only Databricks has: dbutils is not defined: is this a notebook?",
         ),
         ("No module named 'boto3'", "3.5.9", "no module boto3: write its package, boto3, into a file"),
+        ("ModuleNotFoundError: No module named 'pandas'", "3.5.9", "; for an installed Spark, pip install it"),
+        (
+            "Pandas >= 1.0.5 must be installed; however, it was not found.",
+            "3.5.9",
+            "no module pandas: write its package, pandas,",
+        ),
+        (
+            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed; however, it was not found.",
+            "4.3.0",
+            "no module pyarrow: write its package, pyarrow,",
+        ),
         ("No module named 'dlt'", "3.5.9", "a declarative pipeline is tried by its file"),
         ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is tried by its file"),
         (
