@@ -12,17 +12,17 @@ TOKEN = "sesame-4711"
 class Served:
     """One server at one port, that opens to ``TOKEN`` only (before 4.0 to anybody); ``close`` ends it.
 
-    ``jars``: the server itself, where the environment has none (before 4.0).
+    ``jars``: the server itself, where the environment has none (before 4.0); ``variables``: of its process.
 
     https://spark.apache.org/docs/latest/spark-connect-overview.html
     """
 
-    def __init__(self, environment, folder: Path, jars: Sequence[Path] = ()) -> None:
+    def __init__(self, environment, folder: Path, jars: Sequence[Path] = (), **variables: str) -> None:
         self._jars = jars
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
-        self._processes = Processes(folder, environment.environ() | {"SPARK_LOCAL_IP": "127.0.0.1"})
+        self._processes = Processes(folder, environment.environ() | {"SPARK_LOCAL_IP": "127.0.0.1"} | variables)
         self._submit = str(environment.spark_home / "bin" / "spark-submit")
         self.start()
 

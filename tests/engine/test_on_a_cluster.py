@@ -23,7 +23,7 @@ from tests.engine.here import first_of_each_family
 from tests.engine.own_job import COUNTED, COUNTING, check_own_job, own_job
 from tests.engine.remembering import Remembering
 from tests.engine.standalone import Standalone
-from tests.engine.typed import conformance
+from tests.engine.typed import conformance, disturbed, resumed
 from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
 from tools.checkpoints import write_checkpoints
@@ -104,6 +104,29 @@ def test_a_cluster_without_workers_is_named(tmp_path, line, sample):
         )
         assert [run.failure is None for run in runs] == [True, False, False, False]
         assert all("gives no executor: it has no worker" in run.failure for run in runs[1:])
+    finally:
+        alone.close()
+
+
+@full_run_only
+@pytest.mark.parametrize("gone", ["worker", "master"])
+def test_a_run_whose_cluster_was_lost_is_resumed_when_it_is_back(tmp_path, target, sample, gone):
+    """A run that has executors goes on without a master, until a case kills its driver."""
+    alone = Standalone(prepare(target, on_progress=ignore_progress), tmp_path, workers=1)
+    (killing,) = (case for case in whole_suite().cases if case.id == KILLING)
+    files = [str(case.path) for case in (*sample[:3], killing)]
+    words = ["run", *files, "--spark", str(target.version), "--master", alone.master, "--storage", str(tmp_path)]
+    words += ["--side-by-side", "1", "-o", "r.jsonl"]
+    why, kill, start = {
+        "worker": ("gives no executor: it has no worker", lambda: alone.kill(0), alone.add_worker),
+        "master": ("takes no connection: |cannot connect to the master ", alone.kill_master, alone.start_master),
+    }[gone]
+    try:
+        code, said = disturbed(tmp_path, kill, *words)
+        assert code == 3, said
+        assert re.search(why, said), said
+        start()
+        resumed(tmp_path, "r.jsonl", *words)
     finally:
         alone.close()
 

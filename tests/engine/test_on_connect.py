@@ -26,7 +26,7 @@ from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.test_however_written import PROGRAM
 from tests.engine.test_programs import CLICKS, FUNCTION, ORDERS, SAMPLES
-from tests.engine.typed import conformance, start
+from tests.engine.typed import conformance, disturbed, resumed
 from tests.support import effort
 from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
@@ -200,28 +200,36 @@ def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest,
 def test_a_token_that_expires_during_a_run_is_named_and_the_run_goes_on_with_a_new_one(tmp_path, server, sample):
     """A server that is restarted with another token refuses the one that it took until then."""
     files = [str(case.path) for case in sample[:6]]
-    words = ["run", *files, "--spark", "newest", "--connect", server.url, "--side-by-side", "1", "-o", "r.jsonl"]
-    command = start(tmp_path, *words, COLUMNS="1000")
-    shown = []
+    words = ["run", *files, "--spark", "newest", "--side-by-side", "1", "-o", "r.jsonl"]
+
+    def expire():
+        server.kill()
+        server.start("another")
+
     try:
-        for line in command.stderr:
-            shown.append(line)
-            if "● conforms" in line and sum("● conforms" in earlier for earlier in shown) == 1:
-                server.kill()
-                server.start("another")
-        assert command.wait() == 3
-        said = "".join(shown) + command.stdout.read()
+        code, said = disturbed(tmp_path, expire, *words, CONFORMANCE_CONNECT=server.url)
+        assert code == 3
         assert f"{server.address} did not open a session: Invalid authentication token" in said
-        assert TOKEN not in said
         cells = Results.read(tmp_path / "r.jsonl").cells
-        assert sorted({cell.status for cell in cells}) == ["broken", "conforms"]
         assert all(server.address in str(cell.notes) for cell in cells if cell.status == "broken")
+        said += resumed(tmp_path, "r.jsonl", *words, CONFORMANCE_CONNECT=f"{server.address}/;token=another")
+        assert TOKEN not in said
     finally:
         server.kill()
         server.start()
-    again = conformance(tmp_path, *words)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert {cell.status for cell in Results.read(tmp_path / "r.jsonl").cells} == {"conforms"}
+
+
+@full_run_only
+def test_a_run_whose_server_was_lost_is_resumed_when_it_is_back(tmp_path, server, sample):
+    files = [str(case.path) for case in sample[:6]]
+    words = ["run", *files, "--spark", "newest", "--connect", server.url, "--side-by-side", "1", "-o", "r.jsonl"]
+    try:
+        code, said = disturbed(tmp_path, server.kill, *words)
+        assert code == 3, said
+    finally:
+        server.start()
+    assert f"cannot connect to the Connect server {server.address}: " in said
+    assert TOKEN not in said + resumed(tmp_path, "r.jsonl", *words)
 
 
 def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
