@@ -240,16 +240,9 @@ class _Reading:
         late_ms = batch.watermark if self._late_by_own else of_before
         given = self._given[batch.id]
         rows = self._by_the_engine([row for arrival in given for row in self._rows(arrival, batch)], batch, late_ms)
-        return BatchAccount(
-            step,
-            batch,
-            late_ms,
-            rows if model is None else self._by_the_model(rows, model),
-            tuple(dict.fromkeys(stream for arrival in given for stream in arrival)),
-            tuple(_emitted(schema, batch)),
-            restarted,
-            model,
-        )
+        judged = rows if model is None else self._by_the_model(rows, model)
+        streams = tuple(dict.fromkeys(stream for arrival in given for stream in arrival))
+        return BatchAccount(step, batch, late_ms, judged, streams, tuple(_emitted(schema, batch)), restarted, model)
 
     def _rows(self, arrival: Arrival, batch: BatchSeen) -> Iterator[RowAccount]:
         for stream, placed in arrival.items():

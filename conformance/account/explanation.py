@@ -213,17 +213,13 @@ def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
 
 
 def _observed(account: BatchAccount, schema: OutputSchema) -> dict[str, Json]:
-    batch = account.seen
-    return {
-        "id": batch.id,
-        "kind": batch.kind,
-        "watermark": account.facts.get("ran with"),
-        "read": {source.stream: source.rows for source in batch.sources},
-        "operators": [{"operator": name, "state": state, "late": late} for name, state, late in _operators(batch)],
-        "dropped": batch.dropped,
-        "emitted": [schema.as_written(row) for row in batch.rows],
-        "next_watermark": None if batch.next_watermark is None else instant(batch.next_watermark),
-    }
+    batch, following = account.seen, account.seen.next_watermark
+    ran = {"id": batch.id, "kind": batch.kind, "watermark": account.facts.get("ran with")}
+    read = {source.stream: source.rows for source in batch.sources}
+    operators = [{"operator": name, "state": state, "late": late} for name, state, late in _operators(batch)]
+    made = {"dropped": batch.dropped, "emitted": [schema.as_written(row) for row in batch.rows]}
+    next_watermark = None if following is None else instant(following)
+    return {**ran, "read": read, "operators": operators, **made, "next_watermark": next_watermark}
 
 
 def divergence_lines(
@@ -325,48 +321,36 @@ def divergence_record(
 
 
 def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, Json]:
+    types = {stream: [field.type for field in schema.fields] for stream, schema in case.streams.items()}
     return {
         "id": batch.id,
         "kind": batch.kind,
         "watermark": instant(batch.watermark_ms),
-        "read": {
-            stream: _cells(rows, [field.type for field in case.streams[stream].fields]) for stream, rows in batch.read
-        },
-        "operators": [
-            {
-                "operator": operator.operator,
-                "title": operator.title,
-                "late_watermark": instant(operator.late_ms),
-                "eviction_watermark": instant(operator.eviction_ms),
-                "late": [_compared(row) for row in operator.late],
-                "over": [_compared(row) for row in operator.evicted],
-                "dropped": operator.dropped,
-                "held": operator.state_rows,
-                "state": [_compared(row)["row"] for row in operator.shown],
-            }
-            for operator in batch.operators
-        ],
+        "read": {stream: _cells(rows, types[stream]) for stream, rows in batch.read},
+        "operators": [*map(_operator, batch.operators)],
         "emitted": _cells(batch.emitted, schema.types),
-        "inputs": [
-            {
-                "column": node.column,
-                "delay": duration(node.delay_ms),
-                "max": None if node.highest_ms is None else instant(node.highest_ms),
-                "watermark": None if node.after_ms is None else instant(node.after_ms),
-            }
-            for node in batch.advance.nodes
-        ],
+        "inputs": [*map(_input, batch.advance.nodes)],
         "next_watermark": instant(batch.advance.after_ms),
     }
 
 
+def _operator(operator: OperatorProgress) -> dict[str, Json]:
+    late, over = [*map(_compared, operator.late)], [*map(_compared, operator.evicted)]
+    watermarks = {"late_watermark": instant(operator.late_ms), "eviction_watermark": instant(operator.eviction_ms)}
+    state: list[Json] = [_compared(row)["row"] for row in operator.shown]
+    counts = {"late": late, "over": over, "dropped": operator.dropped, "held": operator.state_rows}
+    return {"operator": operator.operator, "title": operator.title, **watermarks, **counts, "state": state}
+
+
+def _input(node: InputAdvance) -> dict[str, Json]:
+    highest, after = (None if ms is None else instant(ms) for ms in (node.highest_ms, node.after_ms))
+    return {"column": node.column, "delay": duration(node.delay_ms), "max": highest, "watermark": after}
+
+
 def _compared(row: ComparedRow) -> dict[str, Json]:
-    return {
-        "row": {name: as_written(wire(value, type_), type_) for name, type_, value in row.what},
-        "time": None if row.time_us is None else show(row.time_us),
-        "watermark": instant(row.watermark_ms),
-        "rows": row.rows,
-    }
+    values = {name: as_written(wire(value, type_), type_) for name, type_, value in row.what}
+    time = None if row.time_us is None else show(row.time_us)
+    return {"row": values, "time": time, "watermark": instant(row.watermark_ms), "rows": row.rows}
 
 
 def _cells(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> list[list[Json]]:

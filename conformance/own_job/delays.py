@@ -159,6 +159,11 @@ class DelayTable:
             ahead = f"the newest row is {duration(self.measured.ahead_ms)} ahead of all others"
             yield f"{ahead}: rows that come after such a row seem late; filter it below the watermark"
 
+    def _point_record(self, point: DelayPoint) -> dict[str, Json]:
+        of_file = self.of_file and self.of_file.dropped_with(point.delay_ms)
+        dropped = {"delayMs": point.delay_ms, "rowsDropped": point.dropped, "rowsDroppedOfFile": of_file}
+        return {**dropped, "resultsChanged": point.changed, "stateRows": point.state, "laterMs": point.later_ms}
+
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
         outliers = self.measured.outliers()
@@ -171,17 +176,7 @@ class DelayTable:
             "byTimeOfArrival": self._by_arrival,
             "results": self.results,
             "ownMs": self.own.delay_ms,
-            "delays": [
-                {
-                    "delayMs": point.delay_ms,
-                    "rowsDropped": point.dropped,
-                    "rowsDroppedOfFile": self.of_file and self.of_file.dropped_with(point.delay_ms),
-                    "resultsChanged": point.changed,
-                    "stateRows": point.state,
-                    "laterMs": point.later_ms,
-                }
-                for point in self.points
-            ],
+            "delays": [*map(self._point_record, self.points)],
             "shortestMs": {f"{share:.3g}": self.measured.delay_for(share) for share in SHARES},
             "outliers": outliers and dict(zip(("rows", "othersNeedMs", "allNeedMs"), outliers, strict=True)),
             "newestRowAheadMs": self.measured.ahead_ms,

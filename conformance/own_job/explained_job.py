@@ -154,19 +154,7 @@ class JobExplanation:
             "spark": str(self.target.version),
             "error": error and {"class": error.name, "stage": error.stage, "message": error.first_line},
             "causes": cause_records(self.causes),
-            "microBatches": [
-                {
-                    "step": step,
-                    "id": batch.id,
-                    "rows": sum(source.rows for source in batch.sources),
-                    "watermark": show_ms(batch.watermark),
-                    "nextWatermark": show_ms(batch.next_watermark),
-                    "dropped": batch.dropped,
-                    "state": list(batch.state),
-                    "emitted": len(batch.rows),
-                }
-                for step, batch in batches_of(self.job.seen)
-            ],
+            "microBatches": [{"step": step, **_batch_record(batch)} for step, batch in batches_of(self.job.seen)],
             "rows": [*self.page.rows],
             "notKnown": self.job.treated.unknown or None,
         }
@@ -181,19 +169,18 @@ def _described(row: TreatedRow) -> str:
     return f"{text} until {show(row.window.end)}" if row.window is not None and row.treatment == "in state" else text
 
 
+def _batch_record(batch: BatchSeen) -> dict[str, Json]:
+    watermarks = {"watermark": show_ms(batch.watermark), "nextWatermark": show_ms(batch.next_watermark)}
+    counts = {"dropped": batch.dropped, "state": list(batch.state), "emitted": len(batch.rows)}
+    return {"id": batch.id, "rows": sum(source.rows for source in batch.sources), **watermarks, **counts}
+
+
 def _record(row: TreatedRow) -> dict[str, Json]:
     window = row.window and {"start": show(row.window.start), "end": show(row.window.end)}
     time = show(row.time_us) if row.time_us is not None else None
-    return {
-        "stream": row.stream,
-        "step": row.step,
-        "row": row.text,
-        "eventTime": time,
-        "treatment": row.treatment,
-        "microBatch": row.batch,
-        "window": window,
-        "lateByMs": row.late_by_ms,
-    }
+    given = {"stream": row.stream, "step": row.step, "row": row.text, "eventTime": time}
+    became = {"treatment": row.treatment, "microBatch": row.batch, "window": window, "lateByMs": row.late_by_ms}
+    return {**given, **became}
 
 
 def explain_query(
@@ -247,16 +234,9 @@ def _rows_at(
     case: Case, places: Sequence[OperatorInput], target: Target, where: EngineUse, display: Display[CellAnswer]
 ) -> dict[OperatorInput, RowsThere]:
     """Ask an engine for the rows at places of the plan, all of them in one micro-batch; those that it cannot show are left out."""
+    alike = case.model_copy(update={"output_mode": "append", "trigger": "default", "steps": (together(case),)})
     cases = {
-        place: case.model_copy(
-            update={
-                "id": f"{case.id}-{number}",
-                "conf": {**case.conf, ROWS_AT: str(place)},
-                "output_mode": "append",
-                "trigger": "default",
-                "steps": (together(case),),
-            }
-        )
+        place: alike.model_copy(update={"id": f"{case.id}-{number}", "conf": {**case.conf, ROWS_AT: str(place)}})
         for number, place in enumerate(places, 1)
     }
     answers = run_cells([CellTask(other, (target,)) for other in cases.values()], where, display)
