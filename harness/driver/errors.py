@@ -180,8 +180,8 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
         lost = "the cluster lost executors repeatedly while a case ran in {}".format(directory)
         return DriverFailure(lost, FailureReason.EXECUTORS_LOST)
     if "Python worker failed to connect back" in message:
-        overloaded = "no time or memory to start a Python worker for the case in {}".format(directory)
-        return DriverFailure(overloaded, FailureReason.MACHINE_OVERLOADED)
+        why = "no Python worker started for the case in {}: no time, no memory, or a Python without pandas and pyarrow"
+        return DriverFailure(why.format(directory), FailureReason.MACHINE_OVERLOADED)
     if _HELPER_ENDED.search(message):
         ended = "the system ended a process that Hadoop starts for the files of the case in {}".format(directory)
         return DriverFailure(ended, FailureReason.MACHINE_OVERLOADED)

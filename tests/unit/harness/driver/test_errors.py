@@ -135,6 +135,8 @@ def test_what_the_machine_did_is_no_error_of_a_query(message, reason):
     failed = machine_failure(error, "cases/a")
     assert (failed and failed.reason) == reason
     assert failed is None or "cases/a" in str(failed)
+    spark_says_no_more = "connect back" in message
+    assert ("pandas" in str(failed)) is spark_says_no_more
 
 
 @pytest.mark.parametrize("kind", ["OutOfMemoryError", "SparkOutOfMemoryError"])
