@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,10 +41,7 @@ class NoConnect(HarnessError):
     """The version's Connect does not run streaming queries."""
 
     def __init__(self, target: Target) -> None:
-        super().__init__(
-            f"{target.name} does not run streaming queries through Spark Connect. Choose a line that has `connect` in targets.yaml, "
-            "such as --spark newest"
-        )
+        super().__init__(f"{target.name} does not run streaming queries through Spark Connect; --spark newest does")
 
 
 @dataclass(frozen=True)
@@ -76,12 +74,20 @@ class Endpoint:
         """Whether it sees this machine's files."""
         return is_loopback(str(self))
 
-    def check(self) -> None:
-        """Raise ``HarnessError`` if its port takes no connection; a client would try again for minutes."""
-        address = str(self).removeprefix("sc://")
+    def check(self, version: SparkVersion) -> None:
+        """Raise ``HarnessError`` if its port takes no connection, or has no TLS and the client does; that tries for minutes."""
+        at, host = urlsplit(str(self)), urlsplit(str(self)).hostname or ""
         proxied = any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy"))
-        if self.on_this_machine or not (proxied and not proxy_bypass(urlsplit(str(self)).hostname or "")):
-            check_port(f"the Connect server {self}", [address], _PORT)
+        if proxied and not (self.on_this_machine or proxy_bypass(host)):
+            return
+        check_port(f"the Connect server {self}", [at.netloc], _PORT)
+        try:
+            if "use_ssl=true" in self.url or ("token=" in self.url and (host != "localhost" or version.major < 4)):
+                ssl.get_server_certificate((host, at.port or _PORT), timeout=5)
+        except OSError as error:
+            if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+                how = "write localhost from 4.0 on, or no token"
+                raise HarnessError(f"{self} has no TLS, which the client of {version.line} uses: {how}") from None
 
     def redact(self, text: str) -> str:
         """The text without the secrets of the address."""
@@ -161,7 +167,7 @@ class ConnectRuntime:
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
-        self._reach(on_progress)
+        self._reach(target.version, on_progress)
         environment = prepare(with_requirements(target, (*target.connect, *self.requirements)), on_progress=on_progress)
         work = program.stage(target, self.root)
         on_progress(f"{target.name}: connecting to {self.endpoint}")
@@ -190,14 +196,14 @@ class ConnectRuntime:
             raise HarnessError(f"{self.endpoint} runs Spark {spark}, not {target.version}; use --spark {number}")
         return engine
 
-    def _reach(self, on_progress: ProgressCallback) -> None:
+    def _reach(self, version: SparkVersion, on_progress: ProgressCallback) -> None:
         """Wait for a server that has answered before: its operator may restart it. Raises ``HarnessError`` if it does not come back."""
         deadline = time.monotonic() + (_BACK_SECONDS if self._answered.is_set() else 0)
         stopped, said = threading.Event(), False
         with ended_by_stop(stopped.set):
             while True:
                 try:
-                    return self.endpoint.check()
+                    return self.endpoint.check(version)
                 except HarnessError as error:
                     if stopped.is_set() or time.monotonic() >= deadline:
                         raise

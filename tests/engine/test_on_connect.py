@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,16 @@ def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
         runtime.start(newest, on_progress=ignore_progress)
     assert server.address in str(raised.value)
     assert "sesame" not in str(raised.value)
+
+
+def test_a_server_without_tls_is_named_at_once_where_the_client_uses_it(tmp_path, newest, server):
+    """The client of 4.x uses TLS with a token, unless the host is ``localhost``."""
+    url = server.url.replace("localhost", "127.0.0.1")
+    begun = time.monotonic()
+    with pytest.raises(HarnessError, match=r"sc://127\.0\.0\.1:\d+ has no TLS") as raised:
+        ConnectRuntime(tmp_path, Endpoint.parse(url)).start(newest, on_progress=ignore_progress)
+    assert time.monotonic() - begun < 10
+    assert TOKEN not in str(raised.value)
 
 
 def test_another_version_is_not_judged(tmp_path, newest, server, monkeypatch):

@@ -1,7 +1,9 @@
 """Addresses of Connect servers, what is secret in them, what such engines lack, and which targets have their engines elsewhere."""
 
 import socket
+import threading
 import time
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from itertools import product
 
@@ -9,6 +11,7 @@ import pytest
 
 from conformance.core.case import TABLE_FORMATS
 from conformance.core.errors import WrongUsage, end_waits
+from conformance.core.versions import SparkVersion
 from harness.engine.engine import NOTHING_ELSE
 from harness.errors import HarnessError
 from harness.progress import ignore_progress
@@ -147,4 +150,42 @@ def test_a_closed_port_is_reported_before_anything_is_installed(tmp_path, monkey
         runtime.start(Targets.load().select(["newest"])[0], on_progress=lambda _: end_waits())
     assert time.monotonic() - began < 20
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    Endpoint.parse("sc://spark.invalid:443").check()
+    Endpoint.parse("sc://spark.invalid:443/;use_ssl=true").check(SPARK_359.version)
+
+
+@pytest.mark.parametrize(
+    ("address", "version", "refused"),
+    [
+        ("127.0.0.1:{}/;token=sesame", "3.5.9", True),
+        ("127.0.0.1:{}/;token=sesame", "4.3.0", True),
+        ("localhost:{}/;token=sesame", "3.5.9", True),
+        ("localhost:{}/;token=sesame", "4.3.0", False),
+        ("localhost:{}/;use_ssl=true", "4.3.0", True),
+        ("127.0.0.1:{}", "4.3.0", False),
+    ],
+)
+def test_a_server_without_tls_is_named_at_once_where_the_client_uses_it(address, version, refused):
+    """A server answers the beginning of TLS with the first frame of HTTP/2, its settings."""
+    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
+
+        def answer():
+            with suppress(OSError):
+                while True:
+                    stack.enter_context(server.accept()[0]).sendall(bytes.fromhex("000000040000000000"))
+
+        threading.Thread(target=answer, daemon=True).start()
+        endpoint = Endpoint.parse("sc://" + address.format(server.getsockname()[1]))
+        with pytest.raises(HarnessError) if refused else nullcontext() as raised:
+            endpoint.check(SparkVersion.parse(version))
+        if refused:
+            line = version[:3]
+            assert str(raised.value).startswith(
+                f"{endpoint} has no TLS, which the client of {line} uses: write localhost"
+            )
+
+
+def test_another_failure_of_tls_is_the_clients_to_report():
+    """It knows the certificates, and whatever else a server wants."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: [server.accept()[0].close() for _ in range(2)], daemon=True).start()
+        Endpoint.parse(f"sc://localhost:{server.getsockname()[1]}/;use_ssl=true").check(SPARK_359.version)
