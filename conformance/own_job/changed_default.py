@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from conformance.core.data import read_data
@@ -20,6 +20,7 @@ class ChangedDefault:
     value: str
     because: str
     mend: str
+    errors: tuple[Mapping[str, str], ...]
     source: str
 
     @property
@@ -29,9 +30,10 @@ class ChangedDefault:
 
     def cause(self, tried_on: SparkVersion, message: str = "") -> str:
         """Say that it causes what changes, since nothing does with the setting; ``message``: of the error without the setting."""
+        fitting = (error["mend"] for error in self.errors if message and re.search(error["says"], message))
         named = _INSTEAD.search(message)
-        mend = self.mend.format(instead=named[1] if named else _ANY_INSTEAD)
-        return f"{self.because} ({self.source}); {self.setting} was tried on {tried_on}: no change. Better {mend}"
+        mend = next(fitting, self.mend).format(instead=named[1] if named else _ANY_INSTEAD)
+        return f"{self.because} ({self.source}); with {self.setting}, {tried_on} changes nothing, as was tried. Better {mend}"
 
 
 _INSTEAD = re.compile(r"Use (?:the SQL function )?[`'](try_\w+|get)\b")
@@ -44,4 +46,5 @@ def changed_defaults(before: SparkVersion, after: SparkVersion, plans: Iterable[
     text = "\n".join(plans)
     for entry in read_data("conformance.own_job", "changed_defaults.yaml"):
         if before < SparkVersion.parse(entry["from"]) <= after and re.search(entry.get("plan", ""), text):
-            yield ChangedDefault(**{name: entry[name] for name in ("key", "value", "because", "mend", "source")})
+            named = {name: entry[name] for name in ("key", "value", "because", "mend", "source")}
+            yield ChangedDefault(errors=tuple(entry.get("errors", ())), **named)

@@ -11,7 +11,7 @@ from conformance.core.wording import counted
 from conformance.own_job.resumption import Resumption
 from conformance.own_job.resumption import statements as of_checkpoint
 from conformance.own_job.sample_rows import RowsOfVersions
-from conformance.own_job.statements import statements, stress_statement, summary, warning
+from conformance.own_job.statements import statements, stress_statement, summary
 from conformance.own_job.verdict import JobVerdict, Stress
 from reports.results.checkpoint_status import exit_code, phrase
 from reports.results.status import Statement
@@ -49,14 +49,15 @@ def conclude(
         checkpoint: what the later version did with the user's own.
         by_runner: what Spark's runner of pipelines does otherwise on the later version.
     """
-    worse = [(stress, said) for stress in stresses if (said := stress_statement(stress, verdict)).kind == "violates"]
+    said_of = [(stress, stress_statement(stress, verdict)) for stress in stresses]
+    worse = [(stress, said) for stress, said in said_of if said.kind == "violates"]
     refused = checkpoint if checkpoint is not None and checkpoint.exit_code == 1 else None
     answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code, refused)
     answer = "differs" if by_runner and answer == "lost" and not rows.lost else answer
     parts = [summary(verdict), *(said.text for _, said in worse), *(said.text for said in by_runner)]
     parts += [f"{checkpoint.checkpoint.where}: {phrase(checkpoint.verdict)}"] if checkpoint is not None else []
     parts += ["rows of the sample are lost"] if rows.lost else []
-    parts += [warning(stress) for stress in stresses if stress.only_warns]
+    parts += [said.text for stress, said in said_of if stress.only_warns and said.kind == "bug"]
     if not_tried and answer == "same":
         parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed below")
     if verdict.exit_code != 1 and worse:

@@ -276,7 +276,7 @@ class JobRun:
 
 
 AS_FROM_THE_START = "as the later version emits them without a checkpoint of the earlier one"
-NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare"
+NO_ROWS_AFTER = "no row was emitted after it, so there is nothing to compare: add rows at the end of the sample that the query emits"
 
 
 def next_cells(run: JobRun) -> tuple[CellTask, ...]:

@@ -40,10 +40,10 @@ def stress_statement(stress: Stress, sample: JobVerdict) -> Statement:
     text = f"{stress.condition}: {summary(verdict).partition(': ')[2]}"
     if verdict.exit_code == 0:
         return Statement("conforms", "●", f"also {text}")
-    if stress.only_warns:
-        return Statement("bug", "▲", warning(stress), (f"caused by {verdict.caused_by}",))
     if _changes(verdict) <= _changes(sample):
         return Statement("conforms", "●", f"{stress.condition}: no other change")
+    if stress.only_warns:
+        return Statement("bug", "▲", warning(stress), (f"caused by {verdict.caused_by}",))
     shown = set(_details(sample))
     lines = tuple(line for line in _details(verdict) if line not in shown)
     other_rows = verdict.change is not None or any(group.verdict.outcome == "other rows" for group in verdict.handoffs)

@@ -256,9 +256,8 @@ def _cause(run: JobRun, before: Observation | None, after: Observation | None) -
         return "", ""
     for default, seen in run.with_earlier_defaults:
         if next(divergences(before, seen), None) is None:
-            return default.setting, default.cause(
-                run.after.version, after.error.message if after.error is not None else ""
-            )
+            error = f"{after.error.name}: {after.error.message}" if after.error is not None else ""
+            return default.setting, default.cause(run.after.version, error)
     return "", ""
 
 

@@ -203,13 +203,32 @@ def test_settings_whose_default_changed_between_two_versions_and_which_a_plan_ma
 NOT_PARSED = "Text 'n/a' could not be parsed at index 0. Use `try_to_timestamp` to tolerate invalid input string and return NULL."
 """As Spark 4.3.0 says it."""
 UNPARSED = ErrorSeen(stage="run", classes=("CANNOT_PARSE_TIMESTAMP",), message=NOT_PARSED)
+NO_INT = '[CAST_INVALID_INPUT] The value \'{}\' of the type "STRING" cannot be cast to "INT" because it is malformed. Use `try_cast` to'
+TOO_LARGE = '[CAST_OVERFLOW] The value 3000000000L of the type "BIGINT" cannot be cast to "INT" due to an overflow. Use `try_cast` to'
 
 
 @pytest.mark.parametrize(
     ("without", "after", "named"),
     [
         (ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), "both versions: try_to_timestamp"),
-        (ROWS, OTHER_ROWS, "try_divide"),
+        *(
+            (ROWS, observed(step(1, error=ErrorSeen(stage="run", classes=(message[1:14],), message=message))), mend)
+            for message, mend in (
+                # As Spark 3.5.9 and 4.3.0 cast in both modes: 67, -1294967296 and null without ANSI mode.
+                (
+                    NO_INT.format("67.02"),
+                    "cast(cast(… AS DOUBLE) AS INT): without ANSI mode the cast cuts the fraction off",
+                ),
+                (NO_INT.format("-.5"), "cast(cast(… AS DOUBLE) AS INT)"),
+                (NO_INT.format("n/a"), "gives null on both versions: try_cast"),
+                (NO_INT.format("1e3"), "gives null on both versions: try_cast"),
+                (
+                    TOO_LARGE,
+                    "such as BIGINT or DECIMAL: without ANSI mode it becomes another number, and try_cast gives null",
+                ),
+            )
+        ),
+        (ROWS, OTHER_ROWS, "write the casts out"),
         (OTHER_ROWS, OTHER_ROWS, ""),
     ],
 )
@@ -375,6 +394,9 @@ def test_rows_that_the_sample_does_not_have_only_warn() -> None:
     concluded = conclude(sample, [stress], NO_SAMPLE, [], 0, [])
     assert concluded.answer == "same"
     assert said.text in concluded.line
+    # A sample that has such a row itself says so once.
+    assert stress_statement(stress, unfit).text == "with rows that do not parse: no other change"
+    assert "does not have" not in conclude(unfit, [stress], NO_SAMPLE, [], 1, []).line
     # Without ANSI mode as the cause, it is a change like any other.
     other = replace(stress, verdict=judge_job(run))
     assert (stress_statement(other, sample).kind, combined_exit_code(sample, [other])) == ("violates", 1)
