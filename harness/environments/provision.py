@@ -55,7 +55,11 @@ def prepare(
 ) -> Environment:
     """Return the environment of a target; make it if it is missing or incomplete. Raises ``HarnessError`` if that is impossible."""
     if target.installed is not None:
-        return _installed(target, environ)
+        made = _installed(target, environ)
+        if target.packages:
+            pip = f"{made.python} -m pip install"
+            on_progress(f"{target.name} is used as it is, and no requirement is installed: {pip} installs them there")
+        return made
     spec, java = _spec(target, environ)
     if (home := environ.get("JAVA_HOME")) and not Path(home, "bin", "java").exists():
         used = f"{java.home} is used" if java is not None else "a Java from PyPI is used"

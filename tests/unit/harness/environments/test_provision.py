@@ -220,8 +220,13 @@ def test_the_installed_target_is_used_as_it_is(with_java: dict[str, str], tmp_pa
     spark = InstalledSpark("3.5.0-amzn-1", tmp_path / "pyspark", tmp_path / "spark")
     target = replace(TARGET, version=SparkVersion(3, 5, 0), installed=spark)
     installer = FakeInstaller()
-    environment = prepare(target, environ=with_java, installer=installer)
-    assert installer.installs == []
+    said: list[str] = []
+    environment = prepare(target, environ=with_java, installer=installer, on_progress=said.append)
+    assert (installer.installs, said) == ([], [])
+    prepare(replace(target, packages=("pandas",)), environ=with_java, on_progress=said.append)
+    assert [line.partition(":")[0] for line in said] == [
+        f"{target.name} is used as it is, and no requirement is installed"
+    ]
     assert environment.root is None
     assert environment.python == Path(sys.executable)
     assert environment.python_version == platform.python_version()
