@@ -279,10 +279,10 @@ def _frame_of(writer: Any) -> Any:
 
 
 def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
-    """The name of a source: its topic, the last part of its path or table that says something, else its format."""
-    text = options.get("subscribe", "") if format == KAFKA else path or ""
-    parts = [part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part)]
-    last = parts[-1] if parts else format
+    """The name of a source: its topic or stream, the last part of its path or table that says something, else its format."""
+    named = (path, *map(options.get, ("subscribe", "streamname", "kinesis.streamname")))
+    text = next((name for name in named if name), "")
+    last = [format, *(part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part))][-1]
     if format in (*OF_TABLES, "iceberg"):
         last = last.rstrip("`").rpartition(".")[2]
     name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)

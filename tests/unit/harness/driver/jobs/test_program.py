@@ -198,12 +198,14 @@ def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, ses
         ('format("iceberg").load("lake.db.orders")', ["orders"]),
         ('table("`lake`.`orders`")', ["orders"]),
         ('format("rate-micro-batch").load()', ["rate_micro_batch"]),
+        ('format("aws-kinesis").option("kinesis.streamName", "shop.clicks").load()', ["shop_clicks"]),
+        ('format("kinesis").option("streamName", "clicks").load()', ["clicks"]),
         ('load("in.d")', ["in_d"]),
         ('text("/in/notes.d/part=*/{a,b}")', ["notes_d"]),
         ('text("/in/a"), spark.readStream.text("/other/a"), spark.readStream.text("a")', ["a", "a_2", "a_3"]),
     ],
 )
-def test_a_source_is_named_after_its_topic_path_or_table(tmp_path, session, reads, names, monkeypatch):
+def test_a_source_is_named_after_its_topic_stream_path_or_table(tmp_path, session, reads, names, monkeypatch):
     monkeypatch.setattr("harness.driver.jobs.program._of_kafka", lambda frame, source: frame)
     run = ran(tmp_path, session, "spark.readStream." + reads)
     assert [source.name for source in run.sources] == names
