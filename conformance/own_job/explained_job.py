@@ -234,9 +234,9 @@ def _rows_at(
     case: Case, places: Sequence[OperatorInput], target: Target, where: EngineUse, display: Display[CellAnswer]
 ) -> dict[OperatorInput, RowsThere]:
     """Ask an engine for the rows at places of the plan, all of them in one micro-batch; those that it cannot show are left out."""
-    alike = case.model_copy(update={"output_mode": "append", "trigger": "default", "steps": (together(case),)})
+    appending = case.model_copy(update={"output_mode": "append", "trigger": "default", "steps": (together(case),)})
     cases = {
-        place: alike.model_copy(update={"id": f"{case.id}-{number}", "conf": {**case.conf, ROWS_AT: str(place)}})
+        place: appending.model_copy(update={"id": f"{case.id}-{number}", "conf": {**case.conf, ROWS_AT: str(place)}})
         for number, place in enumerate(places, 1)
     }
     answers = run_cells([CellTask(other, (target,)) for other in cases.values()], where, display)
