@@ -30,6 +30,7 @@ from conformance.query_progress.query_page import QueryPage
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.driver.backend import ROWS_AT
+from harness.runtimes.missing import what_ended
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 
@@ -226,7 +227,7 @@ def answer_of(case: Case, target: Target, where: EngineUse, display: Display[Cel
     if seen is None:
         raise NoAnswer(answer.lacking or "no answer")
     if seen.own_code_error is not None:
-        raise NoAnswer("\n".join(seen.own_code_error.lines()), of_the_code=True)
+        raise NoAnswer(what_ended(seen.own_code_error, target.version), of_the_code=True)
     return seen
 
 

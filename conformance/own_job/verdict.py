@@ -33,7 +33,7 @@ from conformance.own_job.job_run import AS_FROM_THE_START, NO_ROWS_AFTER, CellAn
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
-from harness.runtimes.missing import how_to_mend
+from harness.runtimes.missing import how_to_mend, what_ended
 from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, severity
 from reports.results.records import TargetRecord
@@ -387,8 +387,7 @@ def _failure(whole: WholeRun, case: Case, version: SparkVersion, not_fixed: Iter
     """Say why a version has no answer, or with which error the job ends; None if it has one."""
     seen = whole.observation
     if seen is not None and seen.own_code_error is not None:
-        missing = how_to_mend(seen.own_code_error.raised, version, seen.own_code_error.traceback)
-        return missing or "\n".join(seen.own_code_error.lines())
+        return what_ended(seen.own_code_error, version)
     if whole.status == "flaky":
         return "\n".join([NOT_COMPARABLE, *not_fixed])
     if not has_behaviour(whole):

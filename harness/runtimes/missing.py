@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from conformance.core.case import TABLE_FORMATS, TableFormat
+from conformance.core.observation import OwnCodeError
 from conformance.core.versions import SparkVersion
 from harness.runtimes.line_packages import entries, package_of
 
@@ -55,6 +56,11 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
         what = "a batch read or write needs what a trial does not have, samples being those of streams only"
         return f"{message.rstrip('.')}: {what}: let an argument, a setting or --env name a copy of it"
     return None
+
+
+def what_ended(error: OwnCodeError, version: SparkVersion) -> str:
+    """Say what ended the author's code: what is missing and the option that gives it, or the error with the lines that raised it."""
+    return how_to_mend(error.raised, version, error.traceback) or "\n".join(error.lines())
 
 
 def _module(name: str, version: SparkVersion) -> str | None:

@@ -9,12 +9,13 @@ import pytest
 
 from conformance.core.case import TABLE_FORMATS
 from conformance.core.data import read_data
+from conformance.core.observation import OwnCodeError
 from conformance.core.versions import SparkVersion, releases
 from harness.environments.jars import known_jars
 from harness.errors import HarnessError
 from harness.runtimes import line_packages
 from harness.runtimes.line_packages import package_access, package_of
-from harness.runtimes.missing import how_to_mend
+from harness.runtimes.missing import how_to_mend, what_ended
 from tests.support.environments import with_jars
 
 SPARK = SparkVersion.parse("3.5.9")
@@ -238,3 +239,13 @@ def test_a_variable_that_an_engine_does_not_have_is_named():
 )
 def test_what_is_the_users_own_is_left_as_it_is(message):
     assert how_to_mend(message, SPARK) is None
+
+
+def test_what_ended_the_code_is_what_is_missing_or_the_error_with_its_lines():
+    def ended(raised):
+        return what_ended(OwnCodeError(raised=raised, at="job.py:3", during="in a UDF", traceback="the frames"), SPARK)
+
+    assert ended("ModuleNotFoundError(\"No module named 'yaml'\")").startswith(
+        "no module yaml: write its package, pyyaml"
+    )
+    assert ended("KeyError('who')") == "your code raised KeyError('who') at job.py:3, in a UDF\nthe frames"
