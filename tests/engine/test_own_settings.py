@@ -59,7 +59,6 @@ def check_explained(tmp_path: Path, *engine: str) -> list[str]:
     written = (tmp_path / "acme.jsonl").read_text(encoding="utf-8")
     assert "probably wrong" not in done.stdout + written
     assert "sesame" not in done.stdout + done.stderr + written
-    assert "not tried, as no session changes it: " in written
     fixed = {setting.partition("=")[0] for setting in target.fixed}
     assert {"spark.acme.level", "spark.executor.memory"} <= fixed
     assert not fixed & {name for name in CHANGED if name.startswith("spark.sql.")}
