@@ -23,8 +23,9 @@ SETTINGS = ("spark.sql.ansi.enabled=false", "spark.sql.streaming.stateStore.stat
 
 Run: TypeAlias = Mapping[str, Any]
 """What `plain_spark.run` gives."""
-Rows: TypeAlias = Literal["same", "metrics", "differs", "fails", "unknown"]
-"""``metrics``: the rows are the same, the watermark, the state or the late rows are not."""
+Rows: TypeAlias = Literal["same", "less state", "metrics", "differs", "fails", "unknown"]
+"""``less state``: fewer rows in state, and all else the same; ``metrics``: the rows are, the watermark, the state or the late rows are not;
+``unknown``: no rows, or others in each run."""
 Met: TypeAlias = Literal["resumed", "other rows", "refused", "fails later", "fails everywhere", "no answer"]
 """An outcome of the product, or that the query fails on both versions."""
 
@@ -254,7 +255,11 @@ def rows(before: Run, after: Run) -> Rows:
         return "unknown"
     if emitted(before) != emitted(after) or error_names(before) != error_names(after):
         return "differs"
-    return "same" if batches(before) == batches(after) else "metrics"
+    if batches(before) == batches(after):
+        return "same"
+    old, new = ([{**batch, "state": None} for batch in batches(run)] for run in (before, after))
+    kept = (zip(a["state"], b["state"], strict=True) for a, b in zip(before["batches"], after["batches"], strict=False))
+    return "less state" if old == new and all(a >= b for each in kept for a, b in each) else "metrics"
 
 
 def resumed(arrived: int, restart: Run, seen: Run, whole: Run) -> Resumed:
