@@ -161,7 +161,7 @@ def check(
         if source != FILES and not acts and not (several and source == KAFKA):
             topics = "no query reads several streams, or has" if source == KAFKA else "no query has"
             errors_console([f"--source {source} has no effect: {topics} options of {source} that can act"])
-        # Of other releases than the newest of two lines, what is published takes seconds of one core, which the engines need.
+        # Unless both are the newest of their lines, reading what is published takes seconds of one core, which the engines need.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.
         Thread(target=_read_published, args=(before, after, published), daemon=True).start()

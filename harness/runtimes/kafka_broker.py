@@ -101,15 +101,15 @@ class OwnBroker:
         with ExitStack() as stack:
             stack.callback(self.close)
             with ended_by_stop(stopped.set):
-                self._wait(self._port, stopped)
+                self._wait(stopped)
             stack.pop_all()
 
-    def _wait(self, port: int, stopped: threading.Event) -> None:
+    def _wait(self, stopped: threading.Event) -> None:
         limit = time.monotonic() + _SECONDS_TO_START
         while True:
             if (code := self.guard.poll()) is not None:
                 raise self._not_started(f"it ended with {how_it_ended(code, as_shell=True)}")
-            if listens(_HOST, port) and this_user_listens(port):  # another user's program may be faster than the broker
+            if listens(_HOST, self._port) and this_user_listens(self._port):  # another user's program may be faster than the broker
                 return
             if time.monotonic() > limit:
                 raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
@@ -278,7 +278,7 @@ class Kafka:
         ``given``: the user's own ``spark.jars``, which stay.
 
         Raises:
-            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker did not start for another engine.
+            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker has failed to start before.
         """
         Kafka(self._servers)  # raises if the user's is gone
         released, jars = connector(version, environment, on_progress)
@@ -301,6 +301,8 @@ class Kafka:
     def wait(self) -> None:
         """Wait for the broker, if it is one of ours; raises HarnessError if it does not start."""
         with self._lock, self._remembered():
+            if self._failed is not None:
+                raise self._failed
             if self._own is not None:
                 self._own.wait()
 
