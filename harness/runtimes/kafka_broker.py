@@ -109,7 +109,8 @@ class OwnBroker:
         while True:
             if (code := self.guard.poll()) is not None:
                 raise self._not_started(f"it ended with {how_it_ended(code, as_shell=True)}")
-            if listens(_HOST, self._port) and this_user_listens(self._port):  # another user's program may be faster than the broker
+            # Another user's program may be faster than the broker.
+            if listens(_HOST, self._port) and this_user_listens(self._port):
                 return
             if time.monotonic() > limit:
                 raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
