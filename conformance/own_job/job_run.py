@@ -283,8 +283,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     """What runs next, from what is known; none if the verdict needs nothing more.
 
     1. The case on each version, of which the earlier keeps its checkpoints.
-    2. Some of these on the later version: before the restart, and before the last rows, when they hold most of the sample. If there is
-       nothing to compare, because the job fails or emits nothing, the run ends here.
+    2. Some of these on the later version: before the restart, before the step in which only it fails, and before the last rows, when they
+       hold most of the sample. If there is nothing to compare, because the job fails or emits nothing, the run ends here.
     3. On the earlier version, the checkpoints after which the later one differed from the whole job, since a restart alone may cause
        that (see `_needs_a_restart`); at the same time, on the later version, those that it refused, with each setting that may help;
        and the checkpoint before rows that arrive again, unless it refused all others.
@@ -317,7 +317,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     def cell(cut: int, target: Target, **setting: str) -> CellTask:
         return CellTask(run.case, (run.before, target), cut, before=kept[cut], workaround=setting, files=run.files)
 
-    first = [cut for cut in first_handoffs(run.case) if cut in kept and cut not in resumed]
+    worth_most = dict.fromkeys((*first_handoffs(run.case), *_before_the_error(run)))
+    first = [cut for cut in worth_most if cut in kept and cut not in resumed]
     again = [cut for cut in first if run.case.steps[cut - 1].name == ENDS_COME_AGAIN]
     cells = [cell(cut, run.after) for cut in first if cut not in again]
     if not cells:
@@ -343,6 +344,14 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
             case = run.case.model_copy(update={"conf": {**run.case.conf, **setting}})
             cells.append(CellTask(case, (run.after,), workaround=setting, files=run.files))
     return tuple(cells)
+
+
+def _before_the_error(run: JobRun) -> tuple[int, ...]:
+    """The step in which only the later version fails: its error comes from a checkpoint before that step, not from those after it."""
+    seen, other = (side.observation for side in run.sides)
+    if seen is None or other is None or seen.error is not None:
+        return ()
+    return tuple(step.number for step in other.steps if step.error is not None)
 
 
 def can_be_stressed(run: JobRun) -> bool:

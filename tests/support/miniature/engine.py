@@ -123,12 +123,12 @@ def run(request, mode, on_progress):
         shutil.copytree(request["restore"], directory)
     if request["first"] > 1:
         if mode == "refuses-to-resume":
-            refuse(request, on_progress)
+            refuse(request, on_progress, request["first"])
             return
         query.load(directory)
     if mode == "fails-after-emitting":
         on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": 7, "rows": [["lost", "lost", 0]]}))
-        refuse(request, on_progress)
+        refuse(request, on_progress, request["first"])
         return
     last = request["first"] + len(request["steps"]) - 1
     for number, step in enumerate(request["steps"], request["first"]):
@@ -142,6 +142,9 @@ def run(request, mode, on_progress):
             sys.stderr.write("OutOfMemoryError: there was no more room\n")
             sys.stderr.flush()
             os._exit(137)
+        if number == 4 and mode == "refuses-step-4":
+            refuse(request, on_progress, number)
+            return
         if number == last and mode == "hangs":
             time.sleep(3600)
         if number == 2 and mode == "closes-its-output":
@@ -201,9 +204,9 @@ def killed(request, step, number, query, arrived, on_progress):
     time.sleep(3600)
 
 
-def refuse(request, on_progress):
+def refuse(request, on_progress, number):
     error = {"stage": "run", "classes": ["STATE_NOT_COMPATIBLE"], "message": "written by another"}
-    seen = {"number": request["first"], "batches": [], "watermark": 0, "plan": None, "error": error, "wall_ms": 1}
+    seen = {"number": number, "batches": [], "watermark": 0, "plan": None, "error": error, "wall_ms": 1}
     on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
     on_progress(json.dumps({"kind": "done", "case": request["case"], "columns": []}))
 

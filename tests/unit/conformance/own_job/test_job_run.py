@@ -119,6 +119,15 @@ def test_a_checkpoint_that_is_not_resumed_as_it_should_be(tried, mode: str, outc
     assert said in summary(verdict)
 
 
+def test_the_checkpoint_before_the_step_in_which_only_the_later_version_fails_is_handed_over(tried) -> None:
+    verdict = tried("refuses-step-4")
+    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [
+        ("fails later", (2, 3, 4)),
+        ("resumed", (5,)),
+    ]
+    assert "the checkpoint resumes, then the query fails" in summary(verdict)
+
+
 def test_a_version_without_an_answer(tried) -> None:
     verdict = tried("dies")
     assert (verdict.answer, verdict.exit_code) == ("unknown", 3)
