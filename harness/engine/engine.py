@@ -18,8 +18,8 @@ from harness.targets.targets import Target
 
 _LOG = logging.getLogger(__name__)
 _RAISED = re.compile(r"(?:Exception|Error)\b")
-_NO_JVM = re.compile(r"Py4JNetworkError|Answer from Java side is empty")
-"""What pyspark raises when its JVM ends while it starts."""
+_NO_JVM = re.compile(r"Py4JNetworkError|Connection(Refused|Reset)Error|BrokenPipeError")
+"""What py4j raises when its JVM ends while it starts: at a request, or as the port that the JVM had opened is closed."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class EngineNotStarted(EngineDied):
             short, log = f"{cause} (see `ulimit -a`, and the free space of TMPDIR)", ""
         elif detail.startswith("Traceback "):
             raised = detail.rstrip().splitlines()[-1]
-            gone = ["its JVM ended, perhaps killed"] if _NO_JVM.search(raised) and not said else []
+            gone = ["its JVM ended, perhaps killed"] if "py4j" in detail and _NO_JVM.search(raised) and not said else []
             short, log = "; ".join([*gone, raised, *said[-1:], "--debug shows the rest"]), ""
         super().__init__(f"{what}: {short}", log=log)
         self.reason = reason

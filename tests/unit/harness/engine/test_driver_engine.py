@@ -294,11 +294,17 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "serve.py", line 57, in 
 
 
 NO_JVM = "Traceback (most recent call last):\npy4j.protocol.Py4JNetworkError: Error while sending or receiving\n"
+PORT_CLOSED = (
+    'Traceback (most recent call last):\n  File "site-packages/py4j/clientserver.py", line 438, in connect_to_java_server\n'
+    "ConnectionRefusedError: [Errno 111] Connection refused\n"
+)
 
 
 @pytest.mark.parametrize(
     ("detail", "log", "said"),
     [
+        (PORT_CLOSED, "", ": its JVM ended, perhaps killed; ConnectionRefusedError: [Errno 111]"),
+        (PORT_CLOSED.replace("py4j", "urllib"), "", "exit code 3: ConnectionRefusedError: [Errno 111]"),
         (TRACEBACK, "Caused by: java.io.IOException: x.jar (Too many open files)\nbye", "x.jar (Too many open files)"),
         (TRACEBACK, "hello\njava.lang.AssertionError: no file\nbye", "JAVA_GATEWAY_EXITED] Java …; java.lang.Assert"),
         (NO_JVM, "", ": its JVM ended, perhaps killed; py4j.protocol.Py4JNetworkError: Error while sending"),
