@@ -25,7 +25,7 @@ from conformance.core.spark_types import DataType, Field, NotAType, Schema, pars
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime, SampleRow, Stored, instant_of, kept
-from conformance.own_job.written_time import WrittenTime, json_object, separator_of, written_time
+from conformance.own_job.written_time import WrittenTime, instant_text, json_object, separator_of, written_time
 
 SampleRecord: TypeAlias = Mapping[str, Json]
 ArrivalOrder: TypeAlias = str
@@ -132,6 +132,10 @@ def read_sample(
     ddl = "value STRING" if as_text else ddl
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     in_zone = _zone(path, zone) if zone is not None else None
+    column_as, format = (event_time or "").partition(" as ")[::2]
+    # A TIMESTAMP of the schema that the file has in another form is read as it is written; text stays text.
+    written = {column_as: format} if format and ddl is not None and column_as in _instants(schema) else {}
+    event_time = column_as if written else event_time
     names: dict[str, None] = {}
     arrivals_of, arrival_of = array("q"), _arrival(path, arrived) if arrived is not None else None
 
@@ -139,7 +143,7 @@ def read_sample(
         names.update(dict.fromkeys(record))
         if arrival_of is not None:
             arrivals_of.append(arrival_of(record, line))
-        return _row(path, schema, record, line, in_zone)
+        return _row(path, schema, record, line, in_zone, written)
 
     with _records(path, schema, watched, as_text=as_text) as lines:
         taken = starmap(row, islice(lines, most))
@@ -154,12 +158,19 @@ def read_sample(
     unread = tuple(name for name in names if name not in wanted and name != (arrived or "").partition(" as ")[0])
     if lacking and missing == "refuse":
         raise UnusableSample(path, _without(lacking, unread, schema))
-    times = partial(_times_in, path, schema, column, in_zone, arrived, as_text=as_text)
+    times = partial(_times_in, path, schema, column, in_zone, arrived, written, as_text=as_text)
     return Sample(stream, schema, rows, column, skipped, arrival, lacking, unread, arrivals_of, times)
 
 
 def _times_in(
-    path: Path, schema: Schema, event_time: EventTime | None, zone: tzinfo | None, arrived: str | None, *, as_text: bool
+    path: Path,
+    schema: Schema,
+    event_time: EventTime | None,
+    zone: tzinfo | None,
+    arrived: str | None,
+    written: Mapping[str, str],
+    *,
+    as_text: bool,
 ) -> Iterator[tuple[int, int]]:
     """Yield what `Sample.times` does; raises UnusableSample, also if the rows are not in the order of their arrival."""
     # Of a column of instants no other is read, which is faster.
@@ -169,7 +180,7 @@ def _times_in(
     latest = 0
     with _records(path, schema, as_text=as_text) as lines:
         for number, (line, record) in enumerate(lines):
-            time = instant_of(_row(path, needed, record, line, zone), needed, at_time)
+            time = instant_of(_row(path, needed, record, line, zone, written), needed, at_time)
             at = number if arrival_of is None else arrival_of(record, line)
             if at < latest:
                 raise UnusableSample(path, f"its rows are not in the order of {arrived}: sort them by it", line or None)
@@ -363,8 +374,7 @@ def _event_time(
 ) -> EventTime | None:
     """Where the event time of the rows stands, of which ``row`` is the first; ``but``: not there, unless it is ``said``."""
     names = [field.name for field in schema.fields]
-    instants = [at for at, field in enumerate(schema.fields) if field.type.name.startswith("timestamp")]
-    instants = [at for at in instants if names[at] != but] if said is None else instants
+    instants = [names.index(name) for name in _instants(schema) if said is not None or name != but]
     if said is None and instants:
         return instants[0]
     if said in names and names.index(said) in instants:
@@ -379,14 +389,27 @@ def _event_time(
     return written
 
 
-def _row(path: Path, schema: Schema, record: SampleRecord, line: int, zone: tzinfo | None) -> tuple[Json, ...]:
+def _instants(schema: Schema) -> list[str]:
+    """The names of the columns that are instants."""
+    return [field.name for field in schema.fields if field.type.name.startswith("timestamp")]
+
+
+def _row(
+    path: Path, schema: Schema, record: SampleRecord, line: int, zone: tzinfo | None, written: Mapping[str, str]
+) -> tuple[Json, ...]:
+    """The values of a record; ``written``: of a column of instants, the pattern or unit in which the file has them."""
     values = []
     for field in schema.fields:
-        value = _fitted(record.get(field.name), field.type, zone)
+        value, format = record.get(field.name), written.get(field.name)
+        if format and value is not None and (value := instant_text(was := value, format)) is None:
+            raise UnusableSample(path, f"{field.name}: {was!r} is not written as {format!r}", line or None)
+        value = _fitted(value, field.type, zone)
         try:
             canonical(value, field.type)
         except NotAValue as problem:
-            raise UnusableSample(path, f"{field.name}: {problem}", line or None) from None
+            how = f"; --event-time 'STREAM={field.name} as dd.MM.yyyy HH:mm', or 'as ms', says how it is written"
+            hint = how if field.name in _instants(schema) and not format else ""
+            raise UnusableSample(path, f"{field.name}: {problem}{hint}", line or None) from None
         values.append(value)
     return tuple(values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from conformance.checkpoints.state_difference import right_rows_prove
 from conformance.core.case import Case, Differs
-from conformance.core.observation import Observation
+from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, with_same_reason
@@ -399,8 +400,27 @@ def _failure(whole: WholeRun, case: Case, version: SparkVersion, not_fixed: Iter
     # Java says only in the error's class what its message is about.
     if (missing := how_to_mend(error.message, version) or how_to_mend(f"{error.name}: {line}", version)) is not None:
         return missing
+    if error.stage == "analysis" and (of_sample := _type_in_the_sample(error, case)) is not None:
+        return of_sample
     step = case.steps[seen.steps[-1].number - 1]
     return f"step {step.number}{f' ({step.name})' if step.name else ''} ends with {error.name or 'an error'} at {error.stage}: {line}"
+
+
+def _type_in_the_sample(error: ErrorSeen, case: Case) -> str | None:
+    """Say that a column which is no TIMESTAMP, as the query wants, has its type from the sample; None of another error."""
+    said = f"{error.name} {error.first_line}"
+    for stream, schema in case.streams.items() if "timestamp" in said.lower() else ():
+        for field in schema.fields:
+            if re.search(rf"\b{re.escape(field.name)}\b.*\b{field.type.name}\b", said, re.IGNORECASE):
+                columns = ", ".join(
+                    f"`{each.name}` {'timestamp' if each == field else each.type}" for each in schema.fields
+                )
+                return (
+                    f"{field.name} is {field.type.name} in the sample of {stream}, and the query wants a TIMESTAMP ({error.name}): "
+                    f"if your stream has a TIMESTAMP there, add --schema '{stream}={columns}'; if the sample does not write it as "
+                    f"2026-03-01 12:05, say how it does: --event-time '{stream}={field.name} as dd.MM.yyyy HH:mm', or 'as ms'"
+                )
+    return None
 
 
 @dataclass(frozen=True)

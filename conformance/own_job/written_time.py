@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
@@ -115,6 +116,17 @@ def written_time(row: Sequence[Json], names: Sequence[str], said: str | None = N
     return WrittenTime(tuple(sorted(places, key=lambda place: place.format in _UNITS))) if places else None
 
 
+def instant_text(value: Json, format: str) -> str | None:
+    """Return a time, a number also as text, in ISO 8601, without a zone if its pattern has none; None if it is not written so."""
+    with suppress(ValueError, TypeError, ArithmeticError):
+        if format in _UNITS:
+            micros = int(Decimal(str(value)) * _UNITS[format])
+            return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).isoformat(" ")
+        return datetime.strptime(str(value), pattern(format)).isoformat(" ")
+    return None
+
+
+@cache
 def pattern(format: str) -> str:
     """The pattern of Python for one of Spark; raises WrongUsage."""
     parts = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -198,6 +199,35 @@ def test_times_without_a_zone_are_in_that_of_the_session(tmp_path: Path, zone: s
     moments = [datetime(2026, 3, 1, hour, minute, tzinfo=UTC), datetime(2026, 3, 1, 12, 15, tzinfo=UTC)]
     assert [*sample.instants] == [moment.timestamp() * 1_000_000 for moment in moments]
     assert sample.rows[0][1] == "2026-03-01 12:15 o'clock"
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "hour"),
+    [
+        ("01/03/2026 12:15", "dd/MM/yyyy HH:mm", 6),
+        ("2026-03-01 12:15 +0100", "yyyy-MM-dd HH:mm Z", 11),
+        ("1772367300000", "ms", 12),
+        ("1772367300.0", "s", 12),
+    ],
+)
+def test_a_timestamp_of_the_schema_is_read_as_the_file_writes_it(
+    tmp_path: Path, text: str, format: str, hour: int
+) -> None:
+    path = written(tmp_path, "orders.csv", f"time,who\n{text},ada\n,bob\n")
+    how = {"ddl": "time TIMESTAMP, who STRING", "zone": "Asia/Kathmandu", "event_time": f"time as {format}"}
+    sample = read_sample("orders", path, **how)
+    moment = datetime(2026, 3, 1, hour, 30 if hour == 6 else 15, tzinfo=UTC)
+    assert [*sample.instants] == [moment.timestamp() * 1_000_000, NO_INSTANT]
+    assert [*sample.times()] == [(0, sample.instants[0])]
+    assert (sample.event_time, sample.rows[1]) == (0, (None, "bob"))
+    with pytest.raises(UnusableSample, match=re.escape(f"orders.csv:2: time: {text!r} is not written as 'ss.SSS'")):
+        read_sample("orders", path, **{**how, "event_time": "time as ss.SSS"})
+
+
+def test_a_time_of_another_form_is_refused_with_the_option_that_says_how_it_is_written(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.csv", "time\n01/03/2026 12:15\n")
+    with pytest.raises(UnusableSample, match=r"--event-time 'STREAM=time as dd.MM.yyyy HH:mm', or 'as ms', says how"):
+        read_sample("orders", path, ddl="time TIMESTAMP")
 
 
 def test_a_zone_that_nobody_knows_is_said(tmp_path: Path) -> None:

@@ -495,6 +495,32 @@ def test_a_class_that_a_query_lacks_while_it_runs_is_named_with_what_to_do() -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "EVENT_TIME_IS_NOT_ON_TIMESTAMP_TYPE",
+            'The event time `count` has the invalid type "INT", but expected "TIMESTAMP".',
+        ),
+        ("DATATYPE_MISMATCH", 'The first parameter requires the "TIMESTAMP" type, however "count" has the type "INT".'),
+        ("AnalysisException", "Event time must be defined on a window or a timestamp, but count is of type int"),
+    ],
+)
+def test_a_column_that_is_no_timestamp_in_the_sample_is_named_with_the_options_that_say_so(
+    name: str, message: str
+) -> None:
+    failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=(name,), message=message)))
+    (_, before), (_, after) = judge_job(ran(failed, failed, failed, failed)).failures
+    assert before == after
+    assert before.startswith(f"count is int in the sample of events, and the query wants a TIMESTAMP ({name}): ")
+    assert "--schema 'events=`event_time` timestamp, `count` timestamp'" in before
+    other = observed(
+        step(1, error=ErrorSeen(stage="analysis", classes=(name,), message=message.replace("count", "counts")))
+    )
+    (_, before), _ = judge_job(ran(other, other, other, other)).failures
+    assert before.startswith("step 1 ends with ")
+
+
 def test_a_verdict_on_digests_says_so() -> None:
     def of(count: int, digest: int) -> Observation:
         return observed(step(1, batch(0, [f"{count} rows", f"digest {digest}"])), step(2, batch(1)))
