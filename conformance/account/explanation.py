@@ -17,7 +17,7 @@ from conformance.core.observation import DROPPED_ROWS, BatchSeen, ErrorSeen, Obs
 from conformance.core.spark_types import DataType
 from conformance.core.values import show
 from conformance.core.versions import SparkVersion
-from conformance.core.wording import counted
+from conformance.core.wording import counted, duration
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema, as_written
 from conformance.model.catalogue import catalogue
@@ -163,7 +163,7 @@ def _advance_lines(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
 
 def _sum(node: InputAdvance) -> str:
     """``max 12:30 − 25 min = 12:05``."""
-    return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
+    return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms, 5)} = {instant(node.computed_ms or 0)}"
 
 
 def _observed_batch(version: SparkVersion, batch: BatchAccount, step: StepAccount) -> Iterator[ExplanationLine]:
@@ -253,16 +253,6 @@ def divergence_lines(
         yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
 
 
-def duration(millis: int) -> str:
-    """``25 min``, ``1 h 30 min``, ``1.5 s``."""
-    hours, rest = divmod(millis, 3_600_000)
-    minutes, rest = divmod(rest, 60_000)
-    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
-    if rest or not parts:
-        parts.append(f"{rest / 1000:g} s")
-    return " ".join(parts)
-
-
 def row_text(row: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
     return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in row.what) or "all rows"
@@ -344,7 +334,7 @@ def _operator(operator: OperatorProgress) -> dict[str, Json]:
 
 def _input(node: InputAdvance) -> dict[str, Json]:
     highest, after = (None if ms is None else instant(ms) for ms in (node.highest_ms, node.after_ms))
-    return {"column": node.column, "delay": duration(node.delay_ms), "max": highest, "watermark": after}
+    return {"column": node.column, "delay": duration(node.delay_ms, 5), "max": highest, "watermark": after}
 
 
 def _compared(row: ComparedRow) -> dict[str, Json]:

@@ -10,8 +10,18 @@ from urllib.parse import unquote
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 case``, ``2 cases``: for nouns whose plural adds an *s*, or turns *cy* into *cies*."""
-    return f"{number} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('cy') else f'{noun}s'}"
+    """Return ``1 case``, ``2,000 cases``: for nouns whose plural adds an *s*, or *es* to *ch*, or turns *cy* into *cies*."""
+    many = f"{noun[:-1]}ies" if noun.endswith("cy") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
+
+
+def duration(ms: int, most: int = 2) -> str:
+    """Show a length of time in its largest units, at most so many: ``25 min``, ``1 h 30 min``."""
+    parts = list[str]()
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")):
+        count, ms = divmod(ms, size)
+        parts += [f"{count:,} {unit}"] if count else []
+    return " ".join(parts[:most]) or "0 s"
 
 
 def shortened(text: str, most: int) -> str:

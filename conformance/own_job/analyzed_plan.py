@@ -33,6 +33,8 @@ _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
 _ID = re.compile(r"#\d+")
 _NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
 _EVENT_TIME = re.compile(r"[^(]*#\d+L?-T\d+ms")
+_JOINS = re.compile("StreamingSymmetricHashJoin")
+_GROUPS = re.compile("StateStoreSave|SessionWindowStateStoreSave|StreamingDeduplicate.*|.*WithState.*")
 _COLLECTS = re.compile(r"(?<!sort_array\()(?<!array_sort\()\b(collect_list|collect_set|array_agg)\(")
 
 
@@ -114,20 +116,27 @@ class JobPlan:
     @cached_property
     def stateful(self) -> tuple[PlanNode, ...]:
         """The operators that keep state, from the top."""
-        # A join with a table keeps no state: the analysed plan of a query that ran does not tell which join that is.
-        ran, joins = PHYSICAL_PLAN in self.text, bool(self.joins)
-        return tuple(
-            node
-            for node in self.nodes
-            if (node.name in TITLES or "WithState" in node.name)
-            and (node.name != "Join" or (joins if ran else all(map(_is_stream, node.children))))
-        )
+        nodes = tuple(node for node in self.nodes if node.name in TITLES or "WithState" in node.name)
+        if PHYSICAL_PLAN not in self.text:
+            return tuple(node for node in nodes if node.name != "Join" or all(map(_is_stream, node.children)))
+
+        def of_tables(node: PlanNode) -> bool:
+            """The analysed plan of a query that ran does not tell tables from streams; the physical one has those of streams only."""
+            alike = [other for other in nodes if (other.name == "Join") == (node.name == "Join")]
+            keeping = self.joins if node.name == "Join" else self._physical(_GROUPS)
+            unmarked = not all(map(self.marks, node.children)) and bool(self.watermarks)
+            return len(keeping) < len(alike) and (unmarked or not keeping)
+
+        return tuple(node for node in nodes if not of_tables(node))
+
+    def _physical(self, name: re.Pattern[str]) -> tuple[PlanNode, ...]:
+        nodes = (node for root in physical_plan(self.text) for node in root.downwards())
+        return tuple(node for node in nodes if name.fullmatch(node.name))
 
     @cached_property
     def joins(self) -> tuple[PlanNode, ...]:
         """The joins of streams in the physical plan."""
-        nodes = (node for root in physical_plan(self.text) for node in root.downwards())
-        return tuple(node for node in nodes if node.name == "StreamingSymmetricHashJoin")
+        return self._physical(_JOINS)
 
     @cached_property
     def first(self) -> PlanNode | None:

@@ -16,7 +16,7 @@ from typing import Final
 from conformance.account.account import dropped_rows
 from conformance.core.case import Case
 from conformance.core.data import Json
-from conformance.core.wording import counted
+from conformance.core.wording import counted, duration
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.oracle.prediction import Prediction
 from conformance.own_job.analyzed_plan import JobPlan
@@ -27,7 +27,6 @@ from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.sample import RECORD_ARRIVAL, Sample, arrival_keys, when_sent
 from conformance.own_job.treatment import NotKnown, check_predicted, dropped_in, late_by
 from conformance.query import read_query
-from conformance.query_progress.causes import duration
 from conformance.query_progress.query_page import DelaysShown, QueryPage
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse

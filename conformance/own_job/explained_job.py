@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, repeat
+from itertools import islice
 from typing import get_args
 
 from conformance.core.case import Case
@@ -15,7 +15,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, Observation
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
-from conformance.core.wording import counted, shortened
+from conformance.core.wording import counted, duration, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
 from conformance.own_job.job_case import OwnQuery, telling_plan, write_sample
 from conformance.own_job.job_causes import Explained, causes_of, released
@@ -23,10 +23,12 @@ from conformance.own_job.job_run import CellAnswer, run_cell, run_cells
 from conformance.own_job.sample import Sample
 from conformance.own_job.treatment import RowsThere, TreatedRow, Treatment, batches_of, rows_given, together, treat_rows
 from conformance.own_job.trial import MOST_BATCHES
-from conformance.query_progress.answer import SOUND, cause_lines, cause_records
-from conformance.query_progress.causes import Cause, duration
-from conformance.query_progress.over_time import DROPPED, NEWEST, OLDEST, ROWS_OUT, WATERMARK, OverTime, Series
+from conformance.query_progress.answer import SOUND
+from conformance.query_progress.causes import Cause
+from conformance.query_progress.over_time import ROWS_OUT, OverTime, Series
 from conformance.query_progress.query_page import QueryPage
+from conformance.query_progress.tracks import values_of
+from conformance.query_progress.wire import Progress
 from conformance.runner.execution import Display
 from conformance.runner.resources import EngineUse
 from harness.driver.backend import ROWS_AT
@@ -67,17 +69,11 @@ class JobExplanation:
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
-        page = self.page
-        yield page.title
-        if page.failure:
-            yield f"  ✗ {page.failure}"
-        if not self.causes:
-            yield f"  ● {page.sound}"
-        yield from cause_lines(self.causes, detail)
+        yield from self.page.lines(detail)
         if detail > 0:
             yield from (f"  {line}" for line in self._batches(self.job.seen.batches))
             yield from (f"  {line}" for line in self._rows())
-        yield from (f"  {line}" for line in page.notes if detail > 0 or line.startswith("not known"))
+        yield from (f"  {line}" for line in self.page.notes if detail > 0 or line.startswith("not known"))
 
     @cached_property
     def page(self) -> QueryPage:
@@ -109,15 +105,9 @@ class JobExplanation:
                 if row.step == step and row.time_us is not None:
                     of_stream = Series("event time", f"newest of {row.stream}")
                     newest[of_stream] = max(newest.get(of_stream) or 0, row.time_us // 1000)
-            values = {WATERMARK: batch.watermark or None}
-            if (time := batch.event_time) is not None:
-                values |= {NEWEST: time.max or None, OLDEST: time.min or None}
-            values |= {Series("rows", f"rows of {source.stream}"): source.rows for source in batch.sources}
-            values |= {ROWS_OUT: len(batch.rows), DROPPED: batch.dropped}
-            names = [str(one.get("operatorName") or "") for one in batch.progress.get("stateOperators", ())]
-            for at, (rows, name) in enumerate(zip(batch.state, chain(names, repeat("")), strict=False), 1):
-                values[Series("state", f"{name or 'state operator'}{f' {at}' if len(batch.state) > 1 else ''}")] = rows
-            over_time.add(batch.id, clock.get(step), values | newest)
+            titles = [f"rows of {source.stream}" for source in batch.sources]
+            values = values_of(Progress.model_validate(batch.progress), titles) if batch.progress else {}
+            over_time.add(batch.id, clock.get(step), {**values, **newest, ROWS_OUT: len(batch.rows)})
         return over_time
 
     def _clock(self) -> dict[int, int]:
@@ -154,7 +144,7 @@ class JobExplanation:
             "query": self.query.title,
             "spark": str(self.target.version),
             "error": error and {"class": error.name, "stage": error.stage, "message": error.first_line},
-            "causes": cause_records(self.causes),
+            "causes": [cause.record() for cause in self.causes],
             "microBatches": [{"step": step, **_batch_record(batch)} for step, batch in batches_of(self.job.seen)],
             "rows": [*self.page.rows],
             "notKnown": self.job.treated.unknown or None,

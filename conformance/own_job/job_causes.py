@@ -13,22 +13,26 @@ from zoneinfo import ZoneInfo, available_timezones
 from conformance.core.case import Case
 from conformance.core.data import Json, read_data
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.operations import Deduplication
 from conformance.core.values import show, show_ms
-from conformance.core.wording import counted, shortened
-from conformance.language.printing import inline
+from conformance.core.wording import counted, duration, shortened
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
-from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, rows_given
+from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, numbers_of, rows_given
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import Cause, duration, growing, newest_first, silent_source, units, written
+from conformance.query_progress.causes import Cause, growing, newest_first, silent_source, units, written
 from conformance.query_progress.tracks import Queries, Run
 from conformance.query_progress.wire import Progress
 
 _FEW = 3
 """How many times the delay a row from the future is at least ahead, and how many rows there are at least."""
+_MANY = 10
+"""Of so many rows, at most one is from the future, and one of fewer."""
 _HALF_HOUR_MS = 1_800_000
 _YEAR_10000 = 253_402_300_800
 """In seconds since 1970. Spark 3.0 to 3.5 read no timestamp in the text that `from_unixtime` makes of this number or a larger one."""
+_MICROS = (10**15, 25 * 10**14)
+"""In microseconds since 1970, times from 2001 to 2049."""
 _PATTERN = re.compile(r"[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*(?:y|Y|u|d|H|h|m){2}[yYuM dDHhKkmsSaEXxZzVT'/.:\-]*")
 _ARGUMENT = re.compile(r",\s*(?=\S[^,)]*[ '/.:\-])([yYuMdDHhKkmsSaEXxZzVT' /.:\-]+?)\s*[,)]")
 """A pattern of times as Spark shows it among the arguments of a function, without quotes."""
@@ -76,19 +80,30 @@ class Explained:
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
     """Return the causes, what explains most first; a cause that another explains is not named."""
-    if (error := job.seen.error) is not None and (refused := _unparsed(error, job.plan) or _refused(error)):
+    error = job.seen.error
+    if error and (refused := _unparsed(error, job.plan) or _overflow(job, error) or _refused(error)):
         return (refused,)
 
     def of_run(found: Callable[[Run], Iterator[Cause]]) -> Cause | None:
         return next(found(job.run), None) if job.run else None
 
-    alone = of_run(units) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first) or _future_row(job)
+    alone = _units(job) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first) or _future_row(job)
+    late = _partition(job) or _short_delay(job)
     if alone:
-        return (alone,)
+        # A value that is null does not make other rows late, as another pattern does.
+        return (alone, late) if alone.id == "null-event-time" and late else (alone,)
     never = tuple(_never_removed(job))
     waits = None if never or job.seen.error else of_run(silent_source) or _waits(job)
-    late = _partition(job) or _short_delay(job)
     return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)
+
+
+def _units(job: Explained) -> Cause | None:
+    """Look at the event times in progress, which are those of one watermark, and at those of each stream."""
+    means = {"": job.run.average or 0} if job.run else {}
+    for stream in job.case.streams:
+        times = [row.time_us // 1000 for row in job.treated.rows if row.stream == stream and row.time_us is not None]
+        means |= {f" of {stream}": sum(times) // len(times)} if times else {}
+    return next((cause for of, mean in means.items() if job.run for cause in units(mean, job.run.ended, of)), None)
 
 
 @cache
@@ -116,6 +131,15 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
     why, fix = next(made, (left, fix))
     evidence = f"the query fails: {f'the text {text[1]!r} does not parse' if text else shortened(error.first_line, 90)}"
     return Cause.of("event-time-not-parsed", evidence, why=why, fix=fix)
+
+
+def _overflow(job: Explained, error: ErrorSeen) -> Cause | None:
+    """In ANSI mode, times after the last that Spark has: of microseconds that are read as seconds."""
+    numbers = (item for _, values in job.given for item in values.items() if isinstance(item[1], int))
+    micros = next((f"{name} is {number}" for name, number in numbers if _MICROS[0] < number < _MICROS[1]), None)
+    if micros is None or "overflow" not in error.message:
+        return None
+    return Cause.of("microseconds-as-seconds", f"the query fails: {shortened(error.first_line, 90)}", micros)
 
 
 def _refused(error: ErrorSeen) -> Cause | None:
@@ -193,22 +217,24 @@ def _other_time(job: Explained) -> Cause | None:
 
 
 def _future_row(job: Explained) -> Cause | None:
-    """A row far ahead of all others, after which every row was late; without it, the model drops hardly any."""
+    """A few rows far ahead of all others, after which every row was late; without them, the model drops hardly any."""
     treated, late = job.treated, job.treated.of("late")
-    timed = sorted((row for row in treated.rows if row.time_us is not None), key=lambda row: row.time_us or 0)
-    if len(timed) < _FEW or not late or timed[-1].time_us is None or timed[-2].time_us is None:
-        return None
-    newest, ahead = timed[-1], (timed[-1].time_us - timed[-2].time_us) // 1000
-    after = [row for row in timed if row.step > newest.step]
+    timed = [row for row in treated.rows if row.time_us is not None and row.treatment != "filtered"]
+    timed.sort(key=lambda row: row.time_us or 0)
     least = max(_FEW * (job.plan.delay_ms or 0), _HALF_HOUR_MS)
-    if ahead < least or len(after) < 2 or any(row.treatment != "late" for row in after):
-        return None
-    left = treated.late_without(treated.rows.index(newest))
-    if left * 2 > len(late):
-        return None
-    text = f"{_shown(newest)}: {duration(ahead)} after all others; all {len(after)} rows that came later are late"
-    without = f"without it {left} of {len(treated.rows) - 1} rows are late, by the reference model"
-    return Cause.of("future-row", text, without)
+    for few in range(1, 1 + max(len(timed) // _MANY, 1)) if late and len(timed) >= _FEW else ():
+        ahead, first = ((row.time_us or 0) // 1000 for row in (timed[-few], timed[-few - 1]))
+        future = timed[-few:]
+        after = [row for row in timed[:-few] if row.step > min(row.step for row in future)]
+        if ahead - first < least or len(after) < 2 or any(row.treatment != "late" for row in after):
+            continue
+        left = treated.late_without({number for number, row in enumerate(treated.rows) if row in future})
+        if left * 2 <= len(late):
+            more = f" and {few - 1} more" if few > 1 else ""
+            text = f"{_shown(future[0])}{more}: {duration(ahead - first)} after all others"
+            without = f"without {'them' if more else 'it'} {left} of {len(treated.rows) - few} rows are late, by the reference model"
+            return Cause.of("future-row", f"{text}; all {len(after)} rows that came later are late", without)
+    return None
 
 
 def _partition(job: Explained) -> Cause | None:
@@ -251,39 +277,34 @@ def _delay_that_keeps(treated: TreatedRows, size: int | None) -> str | None:
     if size is None:
         return None
     delay = shortest_above(size + max((row.late_by_ms or 0 for row in treated.of("late")), default=0))
-    text = counted(delay // 1000, "second") if delay <= 90_000 else counted(delay // 60_000, "minute")
+    text = f"{delay // 1000} seconds" if delay <= 90_000 else f"{delay // 60_000} minutes"
     return text if dropped_in(treated.with_delay(text)) == 0 else None
 
 
 def _again(job: Explained) -> Cause | None:
     """Rows with the keys of an earlier row: of a key that dropDuplicatesWithinWatermark had forgotten, or in a sink that only appends."""
-    node, names = job.plan.first, [column.name for column in job.seen.columns]
-    keys = [without_numbers(key) for key in keys_of(node)] if node is not None else []
-    forgets = node is not None and node.name == "DeduplicateWithinWatermark"
-    updates = job.case.output_mode == "update"
+    treated, updates = job.treated, job.case.output_mode == "update"
     if updates and job.sink in _REFUSING:
         does = "takes no updates"
         return Cause.of("sink-without-update-mode", "Spark refuses such a query", sink=job.sink, does=does)
-    if not (forgets or (updates and job.sink in _APPENDING)):
+    forgets = job.plan.first is not None and job.plan.first.name == "DeduplicateWithinWatermark"
+    appends = forgets or (updates and job.sink in _APPENDING)
+    if not appends or treated.prediction is None or treated.case is None or treated.unknown:
         return None
-    rows = [dict(zip(names, row, strict=True)) for batch in job.seen.batches for row in batch.rows]
+    # A projection may rename the keys, or make one value of each result, as for a topic: only the model knows them.
+    operation, columns = treated.case.query.operations[-1], [column.name for column in treated.prediction.columns]
+    keys = operation.columns if isinstance(operation, Deduplication) else columns[:-1]
+    rows = [row for step in treated.prediction.steps for batch in step.batches for row in batch.emitted]
+    before = set[object]()
     again: list[str] = []
-    if keys and {*keys} <= {*names}:
-        times = [mark.column for mark in job.plan.watermarks if mark.column in names and mark.column not in keys]
-        before: dict[str, dict[str, Json]] = {}
-        for values in rows:
-            key = ", ".join(f"{key} {inline(values[key])}" for key in keys)
-            if key in before:
-                at = f": {before[key][times[0]]}, then {values[times[0]]}" if times else ""
-                again.append(f", such as {key}{at}")
-            before[key] = values
-    elif updates and (prediction := job.treated.prediction) is not None and not job.treated.unknown:
-        # A projection made one value of each result, as for a topic: only the model knows of which group it is.
-        results = [row[:-1] for step in prediction.steps for batch in step.batches for row in batch.emitted]
-        again = [""] * (len(results) - len({*results}))
+    for row in rows:
+        if (key := tuple(row[columns.index(name)] for name in keys)) in before:
+            *_, number = numbers_of(row, columns)
+            again.append(_shown(treated.rows[number]))
+        before.add(key)
     if not again:
         return None
-    evidence = f"{len(again)} of {counted(len(rows), 'row')} out have the keys of an earlier one{again[0]}"
+    evidence = f"{len(again)} of {counted(len(rows), 'row')} out have the keys of an earlier one, such as {again[0]}"
     if forgets:
         return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
     return Cause.of("sink-without-update-mode", evidence, sink=job.sink, does="keeps each of them")
@@ -296,7 +317,10 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
     if error is not None and not _APPEND_REFUSED.search(error.message):
         return
     # Only what ran tells whether the code of a state function removes state.
-    yield from (cause for cause in growing(job.run) if cause.id == "state-without-timeout") if job.run else ()
+    by_clock = any("WithState" in node.name and "ProcessingTime" in node.arguments for node in plan.stateful)
+    grows = growing(job.run) if job.run and not by_clock else ()
+    yield from (cause for cause in grows if cause.id == "state-without-timeout")
+    joins = iter(plan.joins)
     for node in plan.stateful:
         name = TITLES.get(node.name, "the operator")
         below = plan.marks(node)
@@ -306,7 +330,8 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
         kept = next(below_it, node) if node.name == "Distinct" else node
         keys = keys_of(kept)
         if node.name == "Join":
-            cleanup = _BY_WATERMARK.search(plan.text)
+            ran = next(joins, None)
+            cleanup = _BY_WATERMARK.search(ran.arguments) if ran else None
             sides = cleanup.groups() if cleanup else ("= null",) * 2 if refused else ()
             held = " and ".join(side for side, text in zip(("left", "right"), sides, strict=False) if text)
             if held:
@@ -340,6 +365,8 @@ def _waits(job: Explained) -> Cause | None:
         return Cause.of("no-data-batches-off", times)
     if first.name == "Join":
         outer = re.match(r"\W*(Left|Right|Full)Outer", first.arguments)
+        if not out and (outer is None or not waiting):
+            return Cause.of("join-waits", times)
         if outer is None or not waiting or job.treated.of("without partner"):
             return None
         matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
@@ -359,7 +386,8 @@ def _waits(job: Explained) -> Cause | None:
 def released(treated: TreatedRows, plan: JobPlan) -> Iterator[str]:
     """Yield what must come so that the next window comes out."""
     windows = sorted({row.window for row in treated.of("in state") if row.window}, key=lambda span: span.end)
-    if windows:
+    # What leaves the first operator may wait in one above it.
+    if windows and not treated.unknown:
         first, delay = windows[0], plan.delay_ms
         row = f", by a row at {show(first.end + delay * 1000)} or later" if delay is not None else ""
         yield f"the window {show(first.start)} – {show(first.end)} comes out when the watermark reaches its end{row}"

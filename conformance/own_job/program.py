@@ -11,9 +11,7 @@ from typing import Protocol
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import OwnCodeError
 from conformance.core.spark_types import Schema, parse_schema
-from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.language.source import unknown
 from conformance.language.streams import KAFKA
@@ -29,7 +27,7 @@ from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds,
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes.missing import how_to_mend
+from harness.runtimes.missing import how_to_mend, what_ended
 from harness.runtimes.own_code import Jar, OwnCode
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
@@ -40,8 +38,6 @@ _CHANGES = "changes"
 """The format of the changes of a table, ``DataStreamReader.changes``."""
 _RECORD = {"topic": "STRING", "partition": "INT", "offset": "BIGINT", "timestampType": "INT"}
 """The columns of a record of Kafka that a sample need not have, with their types."""
-_REFUSED = re.compile(r"""(?:NotGiven|NotInATrial)\((["'])(.*)\1\)""", re.DOTALL)
-"""What the driver refuses in the name of a platform, as Python shows its exception."""
 _ASKS_A_PLATFORM = re.compile(rb"\b(dbutils|DBUtils|mssparkutils|notebookutils)\b")
 _TRIGGERS = ("default", "once", "availableNow")
 """The triggers with which a program can be tried; one by processing time is the default."""
@@ -163,7 +159,7 @@ class Survey:
             self.kept.begin(next_target, self._needs, on_progress)
         seen = self._ask(target, on_progress)
         if seen.error is not None:
-            raise WrongUsage(f"{program.path}: {_what_ended_it(seen.error, target.version)}")
+            raise WrongUsage(f"{program.path}: {what_ended(seen.error, target.version)}")
         last = seen.sources[-1] if seen.sources else None
         lacks_columns = last is not None and last.ddl is None and self.files.columns(last.name) is None
         if not seen.queries and not lacks_columns:
@@ -222,17 +218,6 @@ class Survey:
             if (columns := self.files.columns(last.name)) is None:
                 return seen
             schemas = {**schemas, last.name: columns}
-
-
-def _what_ended_it(error: OwnCodeError, version: SparkVersion) -> str:
-    if (missing := how_to_mend(error.raised, version, error.traceback)) is not None:
-        return f"{missing}; it is asked for at {error.at}" if error.at else missing
-    where = f" at {error.at}" if error.at else ""
-    if refused := _REFUSED.fullmatch(error.raised):
-        return f"{refused[2]}; it is asked for{where}"
-    if error.raised.startswith("WithoutEnd("):
-        return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"
-    return "\n".join(error.lines())
 
 
 def queries(

@@ -9,6 +9,7 @@ from itertools import groupby
 from conformance.checkpoints.awaiting import AwaitingChange, reasons
 from conformance.checkpoints.awaiting import changes as awaiting_changes
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.judging.comparison import MEANINGS
 from conformance.own_job.verdict import Handoffs, JobVerdict, Stress
@@ -115,10 +116,13 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         seen = verdict.wholes[0].observation
         batches = seen.batches if seen is not None else ()
         late = ", late rows" if any(batch.dropped for batch in batches) else ""
-        count = "1 micro-batch" if len(batches) == 1 else f"{len(batches)} micro-batches"
         rows = "same number of rows and same digest of them" if verdict.digests else "same rows"
         compared = f"watermarks{late} and state" if verdict.change is None else f"and watermarks{late}"
-        yield Statement("conforms", "●", f"{rows}{', ' if verdict.change is None else ' '}{compared} in {count}")
+        yield Statement(
+            "conforms",
+            "●",
+            f"{rows}{', ' if verdict.change is None else ' '}{compared} in {counted(len(batches), 'micro-batch')}",
+        )
     if verdict.reordered:
         columns = ", ".join(verdict.reordered)
         text = f"the order inside {columns} is another: collect_list and collect_set promise none; sort_array makes one"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Literal, TypeAlias
@@ -24,6 +24,7 @@ from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.language.reader import case_from
 from conformance.language.source import InvalidCase
+from conformance.model.columns import Value
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.operators import BatchProgress
 from conformance.oracle.prediction import Prediction, predict
@@ -71,6 +72,7 @@ _ROW_BY_ROW = (
     "Filter",
     "SubqueryAlias",
     "View",
+    "Union",
     "EventTimeWatermark",
     "WriteToMicroBatchDataSource",
     "WriteToMicroBatchDataSourceV1",
@@ -152,11 +154,11 @@ class TreatedRows:
         marked = self.case.query.changed(lambda op: op.with_values(delay=delay) if op.name == "withWatermark" else op)
         return predict(self.case.model_copy(update={"query": marked}), self.prediction.version)
 
-    def late_without(self, number: int) -> int:
-        """Count the rows that the model drops if this row does not come."""
+    def late_without(self, numbers: Collection[int]) -> int:
+        """Count the rows that the model drops if these rows do not come."""
         assert self.case is not None
         arrivals = (arrival for step in self.case.steps for arrival in step.arrivals())
-        without = ({name: _without(placed, number) for name, placed in arrival.items()} for arrival in arrivals)
+        without = ({name: _without(placed, numbers) for name, placed in arrival.items()} for arrival in arrivals)
         steps = zip(self.case.steps, without, strict=True)
         return self._late_in(*(step.model_copy(update={"action": Add(streams=rows)}) for step, rows in steps))
 
@@ -189,8 +191,8 @@ def together(case: Case) -> Step:
     return case.steps[0].model_copy(update={"action": Add(streams=rows)})
 
 
-def _without(placed: Partitioned, number: int) -> Partitioned:
-    rows = (tuple(row for row in rows if number_of(row) != number) for rows in placed.partitions)
+def _without(placed: Partitioned, numbers: Collection[int]) -> Partitioned:
+    rows = (tuple(row for row in rows if number_of(row) not in numbers) for rows in placed.partitions)
     return Partitioned(partitions=tuple(rows))
 
 
@@ -230,7 +232,14 @@ def treat_rows(
         above = f"what becomes of the rows of {', '.join(sorted(made.elsewhere))}, which do not reach {operator}"
     elif _emitted(seen) != _emitted(prediction.observation):
         above = f"which rows that leave {operator}, those above it let through"
-    return TreatedRows(tuple(made.judged(rows, prediction)), prediction, made.case, above)
+    judged = tuple(made.judged(rows, prediction))
+    if above and not any(_emitted(seen)) and any(seen.batches[-1].state[:-1]):
+        # What left the first operator waits in those above it.
+        left = ("out", "joined")
+        judged = tuple(
+            replace(row, treatment="in state", window=None) if row.treatment in left else row for row in judged
+        )
+    return TreatedRows(judged, prediction, made.case, above)
 
 
 def _emitted(seen: Observation) -> list[int]:
@@ -524,13 +533,13 @@ class _Made:
                 for number, by in late.items():
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
-                at_rows = [at for at, name in enumerate(columns) if name.startswith(_ROW)]
+                sides = sum(name.startswith(_ROW) for name in columns)
                 for row in batch.emitted:
-                    parts = [row[at] for at in at_rows if row[at] is not None]
+                    numbers = [*numbers_of(row, columns)]
                     treatment: Treatment = "out"
                     if self.kind == "Join":
-                        treatment = "joined" if len(parts) > 1 or len(at_rows) == 1 else "without partner"
-                    for number in _numbers(parts):
+                        treatment = "joined" if len(numbers) > 1 or sides == 1 else "without partner"
+                    for number in numbers:
                         if known[number][0] in ("in state", "without partner"):
                             known[number] = treatment, batch.id, None
                 if self.kind.startswith("Deduplicate") and batch.kind == "data":
@@ -544,9 +553,11 @@ class _Made:
         yield from known.items()
 
 
-def _numbers(parts: Iterable[object]) -> Iterator[int]:
-    for part in parts:
-        yield from part if isinstance(part, tuple) else (part,)
+def numbers_of(row: Sequence[Value], columns: Sequence[str]) -> Iterator[int]:
+    """Yield the numbers of the rows that an emitted row is made of."""
+    for name, part in zip(columns, row, strict=True):
+        if name.startswith(_ROW) and part is not None:
+            yield from part if isinstance(part, tuple) else (part,)
 
 
 def _evicted(batch: BatchProgress) -> Iterator[int]:

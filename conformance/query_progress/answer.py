@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from conformance.core.data import Json
-from conformance.core.wording import counted, shortened
-from conformance.language.catalogue import Catalogue
-from conformance.query_progress.causes import Cause, causes_of, duration, rows_shown
+from conformance.core.wording import counted, duration, shortened
+from conformance.query_progress.causes import Cause, causes_of
 from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
 from conformance.query_progress.tracks import Queries, Query, Run, same_place, short_name
 from conformance.query_progress.waiting import WaitingState
 from conformance.query_progress.wire import instant
-from conformance.suite.discovery import shipped
 
 UNKNOWN: Final = (
     "which rows were dropped or wait",
@@ -38,23 +35,8 @@ class QueryExplanation:
 
     def lines(self, detail: int = 2) -> Iterator[str]:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 all but the causes, -1 their evidence and rules too."""
-        runs = self.query.worked
-        number = len(self.query.runs) - 1 + self.query.runs_left_out
-        restarts = f", {counted(number, 'restart')}" if number else ""
-        name = f'query "{self.query.name}"' if self.query.name else "query"
-        ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
-        yield f"{name} ({ids}): {_summary(runs)}{restarts}"
-        if self._failure:
-            yield f"  ✗ {self._failure}"
-        if not self.causes:
-            yield f"  ● {SOUND} in this progress"
-        yield from cause_lines(self.causes, detail)
+        yield from self.page.lines(detail)
         yield from (f"  {line}" for line in self._notes(detail))
-
-    @property
-    def _failure(self) -> str:
-        error = self.query.runs[-1].exception
-        return f"it ended with an error: {shortened(error.splitlines()[0], 160)}" if error else ""
 
     def _notes(self, detail: int = 2) -> Iterator[str]:
         yield from (f"restart: {line}" for line in changes(self.query)) if detail >= 0 else ()
@@ -63,30 +45,26 @@ class QueryExplanation:
     @property
     def page(self) -> QueryPage:
         """Return the same for a page."""
-        sound, notes = f"{SOUND} in this progress", tuple(self._notes())
-        return QueryPage(next(self.lines(0)), self.causes, sound, notes, self.query.over_time, self._failure)
+        runs, number = self.query.worked, len(self.query.runs) - 1 + self.query.runs_left_out
+        restarts = f", {counted(number, 'restart')}" if number else ""
+        name = f'query "{self.query.name}"' if self.query.name else "query"
+        ids = f"id {self.query.id[:8]}" + (f", run {runs[-1].id[:8]}" if runs else "")
+        error = self.query.runs[-1].exception
+        return QueryPage(
+            f"{name} ({ids}): {_summary(runs)}{restarts}",
+            self.causes,
+            f"{SOUND} in this progress",
+            tuple(self._notes()),
+            self.query.over_time,
+            f"it ended with an error: {shortened(error.splitlines()[0], 160)}" if error else "",
+        )
 
     def record(self) -> dict[str, Json]:
         """Return the same for programs."""
         runs, left_out = [_run_record(run) for run in self.query.runs], self.query.runs_left_out
         about = {"id": self.query.id, "name": self.query.name, "restarts": len(runs) - 1 + left_out}
-        changed, causes = [*changes(self.query)], cause_records(self.causes)
+        changed, causes = [*changes(self.query)], [cause.record() for cause in self.causes]
         return {**about, "runs": runs, "runs_left_out": left_out, "changed": changed, "causes": causes}
-
-
-def cause_lines(causes: Iterable[Cause], detail: int) -> Iterator[str]:
-    """Yield causes as lines; ``detail`` as in `QueryExplanation.lines`."""
-    for number, cause in enumerate(causes, 1):
-        yield f"  ✗ {number}. {cause.what}"
-        if detail >= 0:
-            yield from (f"      {line}" for line in cause.evidence)
-            number_of, sentence = rule(cause.rule)
-            yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({cause.rule})")
-        yield f"      fix: {cause.fix}"
-
-
-def cause_records(causes: Iterable[Cause]) -> list[Json]:
-    return [{**asdict(cause), "rule": rule(cause.rule)[0], "behaviour": cause.rule} for cause in causes]
 
 
 @dataclass(frozen=True)
@@ -162,15 +140,6 @@ def changes(query: Query) -> Iterator[str]:
                 yield f"{where}: {key} {old_value or 'unset'} → {new_value or 'unset'}"
 
 
-@cache
-def rule(name: str) -> tuple[str, str]:
-    """Return the number and the sentence of a statement of the specification."""
-    catalogue = Catalogue.at(shipped())
-    assert catalogue is not None
-    entry = catalogue.behaviours[name]
-    return str(entry["number"]), " ".join(str(entry["sentence"]).split())
-
-
 def _explained(read: Callable[[Skipped], Iterable[Event]], *, pictured: bool = False) -> ProgressExplanation:
     queries = Queries(pictured=pictured)
     queries.read(read(queries.skipped))
@@ -204,13 +173,13 @@ def _facts(runs: list[Run]) -> Iterator[str]:
         yield f"watermark: {moved if run.watermark else 'not moved yet'}{newest}{delay}"
     for place, source in enumerate(run.sources[:_FEW] if len(run.sources) > 1 else ()):
         since = " since the restart" if len(runs) > 1 else ""
-        yield f"source {place} {short_name(source.description)}: {rows_shown(source.rows)}{since}{source.last_shown}"
+        yield f"source {place} {short_name(source.description)}: {counted(source.rows, 'row')}{since}{source.last_shown}"
     for one in run.operators[:_FEW]:
         dropped = f", {one.dropped:,} dropped from micro-batch {one.dropped_in[0]} on" if one.dropped else ""
         # Tasks commit at the same time: their sum may be more than the time of the micro-batches.
         spent = f" (sum of tasks) in {duration(run.batch_ms)} of micro-batches"
         commit = f", commit of state {duration(one.commit_ms)}{spent}" if one.commit_ms is not None else ""
-        yield f"{one.title}: {rows_shown(one.rows)} in state, at most {one.peak:,}{dropped}{commit}"
+        yield f"{one.title}: {counted(one.rows, 'row')} in state, at most {one.peak:,}{dropped}{commit}"
 
 
 def _run_record(run: Run) -> dict[str, Json]:

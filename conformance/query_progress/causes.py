@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import chain, islice, pairwise
 from typing import Final
 
-from conformance.core.data import read_data
+from conformance.core.data import Json, read_data
+from conformance.core.wording import counted, duration
+from conformance.language.catalogue import Catalogue
 from conformance.query_progress.tracks import OperatorTrack, Query, Run, same_place, short_name
 from conformance.query_progress.wire import instant
+from conformance.suite.discovery import shipped
 
 _HALF_HOUR_MS: Final = 1_800_000
+_HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
 _HALF_DAY_MS: Final = _DAY_MS // 2
+_TWICE: Final = 2
 _FEWER: Final = 4
 """How many times fewer rows a micro-batch has after a restart that divides a backlog."""
 _MANY: Final = 10
 """How many times further than others a jump goes, or a partition is behind."""
 _UNITS: Final = (
     (250, 1_100, "milliseconds-as-seconds"),
-    (250_000, 1_100_000, "microseconds-as-seconds"),
+    (1_100, 1_100_000, "microseconds-as-seconds"),
     (1 / 2_000, 1 / 600, "seconds-as-milliseconds"),
+    (1 / 2_000_000, 1 / 600_000, "seconds-as-microseconds"),
 )
-"""Event times as a multiple of the clock's, and the cause."""
+"""Event times as a multiple of the clock's, and the cause. Microseconds read as seconds overflow."""
 _RELEASING: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec", None)
 """Operators that emit in append mode what the watermark passes; before 3.2 none has a name."""
 _JOIN: Final = "symmetricHashJoin"
@@ -45,6 +51,27 @@ class Cause:
         said = written()[id]
         return cls(id, said["what"].format(**values), evidence, said["rule"], said["fix"].format(**values))
 
+    def lines(self, number: int, detail: int) -> Iterator[str]:
+        """Yield it as lines; ``detail`` 1 leaves out the sentence of its rule, -1 evidence and rule too."""
+        yield f"  ✗ {number}. {self.what}"
+        if detail >= 0:
+            yield from (f"      {line}" for line in self.evidence)
+            number_of, sentence = rule(self.rule)
+            yield f"      rule {number_of}" + (f": {sentence}" if detail > 1 else f" ({self.rule})")
+        yield f"      fix: {self.fix}"
+
+    def record(self) -> dict[str, Json]:
+        return {**asdict(self), "rule": rule(self.rule)[0], "behaviour": self.rule}
+
+
+@cache
+def rule(name: str) -> tuple[str, str]:
+    """Return the number and the sentence of a statement of the specification."""
+    catalogue = Catalogue.at(shipped())
+    assert catalogue is not None
+    entry = catalogue.behaviours[name]
+    return str(entry["number"]), " ".join(str(entry["sentence"]).split())
+
 
 @cache
 def written() -> dict[str, dict[str, str]]:
@@ -57,7 +84,9 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     if not (runs := query.worked):
         return tuple(_no_rows(query.runs))
     run = runs[-1]
-    for alone in chain(units(run), _nulls(run), newest_first(run), _future_row(run), _other_restart(runs)):
+    # Event times in progress are those of one watermark, which another one may hold.
+    wrong = chain(units(run.average or 0, run.ended), units(run.watermark or 0, run.ended, " of the watermark"))
+    for alone in chain(wrong, _nulls(run), newest_first(run), _future_row(run), _other_restart(runs)):
         return (alone,)
     late = [*_backlog(runs), *_short_delay(runs)]
     dropped = chain(_changed_delay(runs), _partition(run), _half_a_day(run) if late else (), late)
@@ -65,31 +94,25 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     return (*islice(dropped, 1), *islice(still, 1), *growing(run))
 
 
-def duration(ms: int) -> str:
-    """Show a length of time in its largest units: ``25 min``, ``1 h 30 min``."""
-    parts = list[str]()
-    for size, unit in ((_DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms")):
-        count, ms = divmod(ms, size)
-        parts += [f"{count:,} {unit}"] if count else []
-    return " ".join(parts[:2]) or "0 s"
-
-
-def units(run: Run) -> Iterator[Cause]:
-    """Compare the event times with the clock: a wrong unit makes them a thousand times as far from 1970."""
-    ratio, mean = (run.average or 0) / run.ended, instant(run.average or 0)
+def units(average: int, clock: int, of: str = "") -> Iterator[Cause]:
+    """Compare event times with the clock: a wrong unit makes them a thousand times as far from 1970. ``of``: whose they are."""
+    ratio = average / clock
     times = f"{ratio:,.0f}" if ratio > 1 else f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"
     for low, high, cause in _UNITS:
         if low < ratio < high:
-            yield Cause.of(cause, f"event times are about {mean}, the clock {instant(run.ended)}: ratio {times}")
+            yield Cause.of(
+                cause, f"event times{of} are about {instant(average)}, the clock {instant(clock)}: ratio {times}"
+            )
 
 
 def _nulls(run: Run) -> Iterator[Cause]:
-    if run.nulls_in is not None:
+    # Without state nothing is dropped, and a deduplication lets such rows through.
+    if run.nulls_in is not None and any(not (one.name or "").startswith("dedupe") for one in run.operators):
         which = "every row" if run.highest == 0 else "rows"
         text = f"{which} of micro-batch {run.nulls_in}: eventTime.min is 1970-01-01T00:00, as which Spark counts null"
         yield Cause.of("null-event-time", text)
     if run.without_event_time and not run.with_event_time and not run.watermark:
-        text = f"{run.rows_in:,} rows in {_batches(run.batches)}, eventTime has no max in any"
+        text = f"{run.rows_in:,} rows in {counted(run.batches, 'micro-batch')}, eventTime has no max in any"
         yield Cause.of("no-event-time", text)
 
 
@@ -102,7 +125,7 @@ def _future_row(run: Run) -> Iterator[Cause]:
         yield Cause.of(
             "future-row",
             f"micro-batch {jump.batch}: newest event time {instant(jump.to)}, {duration(jump.by)} after all others",
-            f"{_batches(jump.after)} after it: {newest}; {run.dropped_shown}",
+            f"{counted(jump.after, 'micro-batch')} after it: {newest}; {run.dropped_shown}",
         )
 
 
@@ -110,7 +133,7 @@ def newest_first(run: Run) -> Iterator[Cause]:
     """Find micro-batches that are each older than the one before, so that the rows of all but the first are late."""
     if run.late is not None and run.backwards >= max(2, run.with_event_time - 1):
         batch, lowest, watermark = run.late
-        older = f"each of {_batches(run.backwards)} is older than all before it: in micro-batch {batch}"
+        older = f"each of {counted(run.backwards, 'micro-batch')} is older than all before it: in micro-batch {batch}"
         times = f"the oldest event time is {instant(lowest)}, the watermark {instant(watermark)}"
         yield Cause.of("newest-files-first", f"{older} {times}")
 
@@ -131,7 +154,10 @@ def _other_restart(runs: list[Run]) -> Iterator[Cause]:
 def _backlog(runs: list[Run]) -> Iterator[Cause]:
     """Find a restart with smaller micro-batches since which rows are late."""
     for before, after in pairwise(runs):
-        if after.late is not None and before.late is None and before.most_rows >= _FEWER * after.most_rows > 0:
+        # Rows that come live take as long as their event times.
+        moved, took = (after.highest or 0) - (after.points[0][2] if after.points else 0), after.ended - after.started
+        fewer = before.most_rows >= _FEWER * after.most_rows > 0
+        if fewer and after.late is not None and before.late is None and moved >= _TWICE * took:
             sizes = f"at most {before.most_rows:,} rows in a micro-batch, none late, then {after.most_rows:,}"
             yield Cause.of("backlog-in-many-batches", f"{sizes}; since then {after.dropped_shown}")
 
@@ -190,14 +216,17 @@ def silent_source(run: Run) -> Iterator[Cause]:
     active = max(run.since_move.values(), default=0)
     if run.watermark is None or run.highest is None or len(run.sources) < 2 or run.moved_in is None or active < 2:
         return
+    if not run.operators:
+        return
     if run.highest_at_move is not None and run.highest <= run.highest_at_move:
         return
     for place, source in enumerate(run.sources):
-        if run.since_move[place] <= (source.last_batch == run.moved_in):
-            last = f"{rows_shown(source.rows)}{source.last_shown}"
+        usual = (run.batches - run.without_rows - source.silent) / max(source.batches, 1)
+        if run.since_move[place] <= (source.last_batch == run.moved_in) and source.silent > _TWICE * usual:
+            last = f"{counted(source.rows, 'row')}{source.last_shown}"
             yield Cause.of(
                 "idle-source" if source.rows or run.first_watermark else "source-without-data",
-                f"source {place} {short_name(source.description)}: {last}; another had rows in {_batches(active)} since",
+                f"source {place} {short_name(source.description)}: {last}; another had rows in {counted(active, 'micro-batch')} since",
                 f"watermark {instant(run.watermark)} since micro-batch {run.moved_in}; newest event time {instant(run.highest)}",
                 place=place,
             )
@@ -212,7 +241,7 @@ def _no_rows(runs: list[Run]) -> Iterator[Cause]:
         text = f"the last rows came at {instant(last)}; none in {duration(quiet)}; {held:,} in state"
         yield Cause.of("no-rows", text)
     if not last and not any(operator.peak for operator in operators) and not any(one.rows_out for one in runs):
-        batches = _batches(sum(one.batches for one in runs))
+        batches = counted(sum(one.batches for one in runs), "micro-batch")
         yield Cause.of("no-rows", f"not a row in {duration(quiet)}; {batches} ran")
 
 
@@ -229,20 +258,23 @@ def _nothing_released(runs: list[Run]) -> Iterator[Cause]:
     run = runs[-1]
     if any(one.rows_out != 0 for one in runs) or not run.operators or run.watermark is None or run.highest is None:
         return
-    last = run.operators[-1]
-    if last.rows and not last.evicts and last.name in (*_RELEASING, _JOIN):
+    # From the top: what an operator releases may wait in one above it.
+    last = next((one for one in run.operators if one.rows), run.operators[-1])
+    if last.rows and (last.name == _JOIN or (not last.evicts and last.name in _RELEASING)):
         times = f"newest event time {instant(run.highest)}, watermark {instant(run.watermark)}"
         cause = "join-waits" if _joins(run, last) else "append-before-any-later-row"
-        yield Cause.of(cause, f"{rows_shown(last.rows)} in state, 0 out; {times}")
+        yield Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
 
 
 def growing(run: Run) -> Iterator[Cause]:
     """Find operators that only add rows, although the watermark passes what they keep."""
     watermark, points = run.watermark, run.points
     passed = sum(watermark is not None and highest <= watermark for _, _, highest, *_ in points)
-    seen = "eventTime has no watermark"
+    by = max(watermark - points[0][2], 0) if watermark is not None and points else 0
+    seen = ["eventTime has no watermark"]
     if watermark is not None:
-        seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {_batches(len(points))}"
+        batches = counted(len(points), "micro-batch")
+        seen = [f"watermark {instant(watermark)} has passed the event times of {passed} of {batches}"]
     for at, operator in enumerate(run.operators):
         if text := _partly_kept(run, at):
             yield Cause.of("state-partly-kept", f"{operator.title}: {text}")
@@ -251,12 +283,18 @@ def growing(run: Run) -> Iterator[Cause]:
         # A join has no complete mode.
         if operator.name in _RELEASING and complete and not _joins(run, operator):
             continue
-        if operator.grows and (watermark is None or passed * 2 >= len(points) > 0):
-            text = f"{operator.title}: {operator.rows:,} rows, more after {_batches(operator.rises)}, never fewer"
-            name = operator.name or ""
+        # A deduplication keeps a row until the watermark passes it; windows, bounds and timeouts keep it longer.
+        name = operator.name or ""
+        longer = (
+            [f"longer windows, join bounds or timeouts than {duration(by)} show the same"]
+            if by and name != "dedupe"
+            else []
+        )
+        if operator.grows and (watermark is None or (passed * 2 >= len(points) > 0 and (by >= _HOUR_MS or not longer))):
+            text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
             named = "watermark-not-used" if name else "state-never-removed"
             other = "state-without-timeout" if "WithState" in name else "no-watermark" if watermark is None else named
-            yield Cause.of(_GROWING.get(name, other), text, seen)
+            yield Cause.of(_GROWING.get(name, other), text, *seen, *longer)
 
 
 def _partly_kept(run: Run, at: int) -> str:
@@ -271,18 +309,11 @@ def _partly_kept(run: Run, at: int) -> str:
     grows = all(before < after for before, after in pairwise(least)) and least[3] >= 2 * least[1]
     if not grows or last > 1.5 * second or behind[3] > 1.5 * behind[1]:
         return ""
-    return f"at least {', '.join(f'{rows:,}' for rows in least)} rows in the quarters of {_batches(run.batches)}, with as many rows in"
+    rows = ", ".join(f"{rows:,}" for rows in least)
+    return f"at least {rows} rows in the quarters of {counted(run.batches, 'micro-batch')}, with as many rows in"
 
 
 def _joins(run: Run, operator: OperatorTrack) -> bool:
     """Whether an operator is a join: by its name or, without one, as it keeps each row of several sources."""
     nameless = operator.name is None and len(run.sources) > 1 and operator.rows == run.rows_in
     return nameless or operator.name == _JOIN
-
-
-def rows_shown(number: int) -> str:
-    return f"{number:,} row" + "s" * (number != 1)
-
-
-def _batches(number: int) -> str:
-    return f"{number:,} micro-batch" + ("es" if number != 1 else "")

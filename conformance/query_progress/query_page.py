@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.data import Json
@@ -36,3 +36,13 @@ class QueryPage:
     rows: Sequence[Mapping[str, Json]] = ()
     """What became of each row, as programs get it; none if only progress is known."""
     delays: DelaysShown | None = None
+
+    def lines(self, detail: int) -> Iterator[str]:
+        """Yield what stands above the notes; ``detail`` as in `Cause.lines`."""
+        yield self.title
+        if self.failure:
+            yield f"  ✗ {self.failure}"
+        if not self.causes:
+            yield f"  ● {self.sound}"
+        for number, cause in enumerate(self.causes, 1):
+            yield from cause.lines(number, detail)

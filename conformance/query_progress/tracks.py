@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,13 +27,19 @@ class SourceTrack:
     rows: int = 0
     last_batch: int | None = None
     """The last micro-batch with rows of it."""
+    batches: int = 0
+    """The micro-batches with rows of it."""
+    silent: int = 0
+    """Those with rows of others alone since then."""
     behind: Mapping[str, int] = field(default_factory=dict)
     """Partition of a topic → how many offsets it is behind."""
 
-    def add(self, progress: SourceProgress, batch: int) -> None:
+    def add(self, progress: SourceProgress, batch: int, with_rows: bool) -> None:
         self.rows += progress.num_input_rows
         if progress.num_input_rows:
-            self.last_batch = batch
+            self.last_batch, self.batches, self.silent = batch, self.batches + 1, 0
+        else:
+            self.silent += with_rows
         self.behind = _behind(progress)
 
     @property
@@ -207,7 +213,7 @@ class Run:
         if len(self.operators) != len(progress.state_operators):
             self.operators, self.points = [OperatorTrack(one.operator_name) for one in progress.state_operators], []
         for place, (source, read) in enumerate(zip(self.sources, progress.sources, strict=True)):
-            source.add(read, progress.batch_id)
+            source.add(read, progress.batch_id, progress.has_rows)
             self.since_move[place] += read.num_input_rows > 0
         for operator, kept in zip(self.operators, progress.state_operators, strict=True):
             operator.add(kept, progress.batch_id, progress.has_rows)
@@ -217,21 +223,6 @@ class Run:
             self.pause = max(self.pause, progress.timestamp - (self.rows_at or progress.timestamp))
             self.rows_at = progress.timestamp
             self._event_times(progress)
-
-    def values(self, progress: Progress) -> dict[Series, int | None]:
-        """Return what pictures show of a micro-batch; 1970-01-01T00:00 stands for no watermark, and for no event time."""
-        time = progress.event_time
-        values = {WATERMARK: time.watermark or None, NEWEST: time.highest or None, OLDEST: time.lowest or None}
-        for place, source in enumerate(progress.sources):
-            values[Series("rows", f"source {place} {short_name(source.description)}")] = source.num_input_rows
-        if (out := progress.sink.num_output_rows) is not None and out >= 0:
-            values[ROWS_OUT] = out
-        for operator, track in zip(progress.state_operators, self.operators, strict=True):
-            of_state = Series("state", track.title)
-            values[of_state] = (values.get(of_state) or 0) + operator.num_rows_total
-            if (dropped := operator.num_rows_dropped_by_watermark) is not None:
-                values[DROPPED] = (values.get(DROPPED) or 0) + dropped
-        return values
 
     def _missing(self, watermark: int | None) -> None:
         """Note that the watermark moved after the last micro-batch, and none ran with it before the query was idle."""
@@ -292,6 +283,21 @@ class Run:
             self.spread = max(self.spread, by, highest - lowest)
 
 
+def values_of(progress: Progress, sources: Sequence[str] = ()) -> dict[Series, int | None]:
+    """Return what pictures show of a micro-batch; 1970-01-01T00:00 stands for no watermark, and for no event time. ``sources``: titles."""
+    time, out, several = progress.event_time, progress.sink.num_output_rows, len(progress.state_operators) > 1
+    values = {WATERMARK: time.watermark or None, NEWEST: time.highest or None, OLDEST: time.lowest or None}
+    titles = sources or [f"source {at} {short_name(one.description)}" for at, one in enumerate(progress.sources)]
+    values |= {Series("rows", title): one.num_input_rows for title, one in zip(titles, progress.sources, strict=False)}
+    values[ROWS_OUT] = out if out is not None and out >= 0 else None
+    for at, operator in enumerate(progress.state_operators, 1):
+        title = f"{operator.operator_name or 'state operator'}{f' {at}' if several else ''}"
+        values[Series("state", title)] = operator.num_rows_total
+        if (dropped := operator.num_rows_dropped_by_watermark) is not None:
+            values[DROPPED] = (values.get(DROPPED) or 0) + dropped
+    return values
+
+
 @dataclass
 class Query:
     id: str
@@ -322,7 +328,7 @@ class Query:
             return
         run.add(progress)
         if self.pictured and not run.idle:
-            self.over_time.add(progress.batch_id, progress.timestamp, run.values(progress), begins=run.batches == 1)
+            self.over_time.add(progress.batch_id, progress.timestamp, values_of(progress), begins=run.batches == 1)
 
 
 class Queries:

@@ -23,6 +23,8 @@ _UNREAD = re.compile(
 )
 _METADATA = re.compile(r"(?:with name|[Cc]annot resolve|Column) ['`]_metadata\b")
 _OF_A_NOTEBOOK = ("spark", "sc", "sqlContext", "dbutils", "display", "displayHTML", "mssparkutils", "notebookutils")
+_REFUSED = re.compile(r"""(?:NotGiven|NotInATrial)\((["'])(.*)\1\)""", re.DOTALL)
+"""What the driver refuses in the name of a platform, as Python shows its exception."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PIPELINE = (
     "a declarative pipeline is tried by its file, whose flows are queries: conformance check FILE.py, not FILE:FUNCTION"
@@ -59,8 +61,13 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
 
 
 def what_ended(error: OwnCodeError, version: SparkVersion) -> str:
-    """Say what ended the author's code: what is missing and the option that gives it, or the error with the lines that raised it."""
-    return how_to_mend(error.raised, version, error.traceback) or "\n".join(error.lines())
+    """Say what ended the author's code: what is missing and the option that gives it, or what is refused, or the error with its lines."""
+    where, refused = f" at {error.at}" if error.at else "", _REFUSED.fullmatch(error.raised)
+    if missing := refused[2] if refused else how_to_mend(error.raised, version, error.traceback):
+        return f"{missing}; it is asked for{where}" if where else missing
+    if error.raised.startswith("WithoutEnd("):
+        return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"
+    return "\n".join(error.lines())
 
 
 def _module(name: str, version: SparkVersion) -> str | None:

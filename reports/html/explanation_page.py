@@ -9,8 +9,8 @@ from hashlib import sha256
 from markupsafe import Markup
 
 from conformance.core.data import Json
-from conformance.query_progress.answer import rule
-from conformance.query_progress.causes import duration
+from conformance.core.wording import duration
+from conformance.query_progress.causes import rule
 from conformance.query_progress.query_page import QueryPage
 from reports.html.pages import rendered
 from reports.html.standalone import asset

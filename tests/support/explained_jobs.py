@@ -55,6 +55,12 @@ month_as_minute = parsed("yyyy-mm-dd HH:mm:ss")
 year_of_the_week = parsed("YYYY-MM-dd HH:mm:ss")
 
 
+def milliseconds_joined(spark, b, a):
+    left = b.withWatermark("t2", "5 minutes")
+    right = a.withColumn("e", F.col("ms").cast("timestamp")).withWatermark("e", "5 minutes")
+    return left.join(right, F.expr("who = who2 AND e BETWEEN t2 AND t2 + INTERVAL 10 MINUTES"))
+
+
 def milliseconds(spark, a):
     return tumbling(a.withColumn("e", F.col("ms").cast("timestamp")).withWatermark("e", "10 minutes"), "e")
 
@@ -118,6 +124,10 @@ def within(delay):
     return lambda spark, a: a.withWatermark("t", delay).dropDuplicatesWithinWatermark(["who"])
 
 
+def within_renamed(spark, a):
+    return within("10 minutes")(spark, a).selectExpr("who AS person")
+
+
 within_ten_minutes, within_a_day = within("10 minutes"), within("1 day")
 reversed_milliseconds = behind(lambda: (F.col("ms") / 1000000).cast("timestamp"))
 not_parsed = behind(lambda: F.expr("CASE WHEN n % 6 <> 1 THEN CAST(text AS TIMESTAMP) END"))
@@ -133,6 +143,11 @@ def other_time(spark, a):
 
 def unique_joined(spark, a, b):
     return inner(spark, a, b).select("t", "text").dropDuplicates(["text"])
+
+
+def second_unbounded(spark, a, b, c):
+    both = inner(spark, a, b).select("t", "who")
+    return both.join(c.withWatermark("t3", "5 minutes"), F.expr("who = who3"))
 
 
 def semi(spark, a, b):
@@ -197,6 +212,17 @@ def stateless(spark, a):
 def with_a_table(spark, a):
     people = spark.createDataFrame([("ada", 1), ("bob", 2), ("cy", 3)], "who STRING, floor INT")
     return tumbling(a.join(people, "who").withWatermark("t", "10 minutes"), "t", "floor")
+
+
+def with_an_aggregated_table(spark, a):
+    people = spark.createDataFrame([("ada", 1), ("bob", 2), ("cy", 3), ("cy", 2)], "who STRING, floor INT")
+    floors = people.groupBy("who").agg(F.max("floor").alias("floor"))
+    return tumbling(a.join(floors, "who").withWatermark("t", "10 minutes"), "t", "floor")
+
+
+def inner_with_a_table(spark, a, b):
+    people = spark.createDataFrame([("ada", 1), ("bob", 2), ("cy", 3)], "who STRING, floor INT")
+    return inner(spark, a.join(people, "who"), b)
 
 
 def distinct(spark, a):
@@ -285,6 +311,7 @@ def _with(minutes: Sequence[int], **others: int) -> list[int]:
 _ORDERED = [*range(-20, 100, 5)]
 _TWO_LATE = _with(_ORDERED, at_14=-10, at_19=33)
 _A_FUTURE_ROW = _with(_ORDERED, at_6=710)
+_FUTURE_ROWS = _with(_ORDERED, at_6=700, at_7=705)
 _FEW = [1, 2, 3, 4]
 _PARTNERS = _sample(
     "b",
@@ -295,7 +322,7 @@ _PARTNERS = _sample(
     ],
 )
 
-_JOINING = ("unbounded", "outer", "inner", "semi", "right", "by_window", "united")
+_JOINING = ("unbounded", "outer", "inner", "inner_with_a_table", "semi", "right", "by_window", "united")
 
 
 def _b(minutes: Sequence[int], people: Sequence[str] = ("ada", "bob", "cy")) -> Sample:
@@ -346,6 +373,12 @@ _SAMPLES: Mapping[str, tuple[Sample, ...]] = {
         _b(_ORDERED),
         replace(_b(_ORDERED), stream="c", schema=parse_schema("t3 TIMESTAMP, who3 STRING")),
     ),
+    "three-in-order": (
+        _a(_ORDERED),
+        _b(_ORDERED),
+        replace(_b(_ORDERED), stream="c", schema=parse_schema("t3 TIMESTAMP, who3 STRING")),
+    ),
+    "milliseconds-joined": (_b(_ORDERED), _a(_ORDERED)),
     "outer-waits": (_a([1, 2, 3, 4]), _b([1, 2, 3, 4], ("zed", "yan", "xu"))),
 }
 
@@ -443,6 +476,51 @@ JOBS: Mapping[str, FaultyJob] = {
         "sessions_of_people", _TWO_LATE, ("short-delay",), {"late": 2, "out": 12, "in state": 10}, first="3.3.4"
     ),
     "future-row": FaultyJob("sound", _A_FUTURE_ROW, ("future-row",), {"late": 16, "out": 7, "in state": 1}),
+    "future-rows": FaultyJob("sound", _FUTURE_ROWS, ("future-row",), {"late": 16, "out": 6, "in state": 2}),
+    "future-row-above-a-filter": FaultyJob(
+        "filtered", _A_FUTURE_ROW, ("future-row",), {"late": 10, "out": 3, "in state": 1, "filtered": 10}
+    ),
+    "milliseconds-joined": FaultyJob(
+        "milliseconds_joined",
+        (),
+        ("milliseconds-as-seconds",),
+        {"in state": 28, "without partner": 20},
+        progress=(),
+        sample="milliseconds-joined",
+    ),
+    "null-and-late": FaultyJob(
+        "not_parsed",
+        _TWO_LATE,
+        ("null-event-time", "short-delay"),
+        {"no event time": 4, "late": 1, "out": 15, "in state": 4},
+        progress=("null-event-time",),
+    ),
+    "windows-of-windows-wait": FaultyJob(
+        "chained",
+        [*range(0, 48, 2)],
+        ("append-before-any-later-row",),
+        {"in state": 24},
+        progress=(),
+        first="3.5.9",
+    ),
+    "join-waits": FaultyJob("inner", (), ("join-waits",), {"in state": 8}, progress=(), sample="outer-waits"),
+    "second-join-unbounded": FaultyJob(
+        "second_unbounded", (), ("join-without-bound",), sample="three-in-order", nameless=("state-never-removed",)
+    ),
+    "within-renamed": FaultyJob(
+        "within_renamed",
+        _ORDERED,
+        ("duplicates-after-the-delay",),
+        {"out": 9, "duplicate": 15},
+        progress=(),
+        first="3.5.9",
+    ),
+    "sound-with-an-aggregated-table": FaultyJob(
+        "with_an_aggregated_table", _ORDERED, treated={"out": 20, "in state": 4}
+    ),
+    "sound-join-with-a-table": FaultyJob(
+        "inner_with_a_table", _ORDERED, treated={"joined": 10, "without partner": 14, "in state": 6}
+    ),
     "hours-of-twelve": FaultyJob(
         "hours_of_twelve",
         _ORDERED,

@@ -10,7 +10,7 @@ import pytest
 from conformance.cli import explain
 from conformance.core.case import Add, Partitioned
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import Column, Observation
+from conformance.core.observation import Column, ErrorSeen, Observation
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import show
 from conformance.judging.step_comparison import OutputSchema
@@ -18,7 +18,7 @@ from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
 from conformance.own_job.job_case import ActingOptions
-from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _refused, _unparsed, causes_of
+from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _overflow, _refused, _unparsed, causes_of
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
@@ -442,3 +442,33 @@ def test_a_pattern_that_gives_another_time_is_the_cause_of_late_rows(expression,
     named = _other_time(job)
     assert (named and named.fix) == cause
     assert named is None or named.evidence[1] == "1 row late, such as a (13:05, d), by 11 h 22 min"
+
+
+@pytest.mark.parametrize(
+    ("timeout", "causes"), [("NoTimeout", ["state-without-timeout"]), ("ProcessingTimeTimeout", [])]
+)
+def test_a_timeout_by_the_clock_need_not_act_in_a_sample(timeout, causes, monkeypatch):
+    _, answer = explained(DATA / "no-timeout-4.3.0.json", monkeypatch)
+    plan = JobPlan(answer.job.plan.text.replace("NoTimeout", timeout))
+    assert [cause.id for cause in causes_of(replace(answer.job, plan=plan))] == causes
+
+
+def test_what_waits_above_the_first_operator_is_in_state_and_no_window_is_said_to_release_it(monkeypatch):
+    _, answer = explained(DATA / "windows-of-windows-wait-4.3.0.json", monkeypatch)
+    assert {row.treatment for row in answer.job.treated.rows} == {"in state"}
+    assert not any("comes out when" in line for line in answer.lines())
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "cause"),
+    [
+        (1_757_829_600_000_000, "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add'", "us is 1757829600000000"),
+        (1_757_829_600_000, "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add'", None),
+        (1_757_829_600_000_000, "[DIVIDE_BY_ZERO] Division by zero.", None),
+        ("n/a", "long overflow", None),
+    ],
+)
+def test_an_overflow_beside_a_column_of_microseconds_is_of_another_unit(value, message, cause):
+    job = SimpleNamespace(given=[(None, {"page": "/", "us": value})])
+    found = _overflow(job, ErrorSeen(stage="run", classes=(), message=message))
+    assert (found and (found.id, found.evidence[-1])) == (cause and ("microseconds-as-seconds", cause))

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from conformance.query_progress.answer import ProgressExplanation, explain_progress, rule
-from conformance.query_progress.causes import written
+from conformance.query_progress.answer import ProgressExplanation, explain_progress
+from conformance.query_progress.causes import rule, written
 from conformance.suite.discovery import shipped
 from tests.support.commands import answer_of
 from tests.unit.conformance.query_progress.lines import pretty, progress
@@ -366,3 +366,78 @@ def test_the_listener_of_the_page_writes_what_is_explained(tmp_path, monkeypatch
         one = SimpleNamespace(json=pretty(progress(batch, high=batch)))
         listeners[0].onQueryProgress(SimpleNamespace(progress=one))
     assert explained(tmp_path / "progress.jsonl").queries[0].query.runs[0].batches == 3
+
+
+def sent(*counts, **more):
+    """Progress of micro-batches with so many rows of each of two sources; rows of both move the watermark."""
+    moved = [max((at for at in range(n) if all(counts[at])), default=0) for n in range(len(counts))]
+    return [
+        progress(n, high=10 + n, mark=5 + moved[n], sources=rows, out=1, **{**MARK, **more})
+        for n, rows in enumerate(counts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "causes"),
+    [
+        ([(3, 3), *[(3, 0)] * 4], {}, ["idle-source"]),
+        ([(3, 3), *[(3, 0)] * 4, (3, 3), *[(3, 0)] * 4], {}, []),
+        ([(3, 3), *[(3, 0)] * 4, (3, 3), *[(3, 0)] * 9], {}, ["idle-source"]),
+        ([(3, 3), *[(3, 0)] * 4], {"state": {}}, []),
+    ],
+    ids=["silent", "slow", "silent for longer than usual", "no state waits"],
+)
+def test_a_source_that_is_slow_or_holds_nothing_is_not_idle(counts, more, causes):
+    assert named(sent(*counts, **more)) == causes
+
+
+@pytest.mark.parametrize(
+    ("operator", "causes"),
+    [("stateStoreSave", ["null-event-time"]), ("dedupe", []), ("dedupeWithinWatermark", []), (None, [])],
+)
+def test_null_event_times_lose_no_row_of_a_deduplication_or_without_state(operator, causes):
+    state = {operator: 3} if operator else {}
+    lines = [progress(n, high=n, low="1970-01-01T00:00:00.000Z", mark=n - 9, out=1, state=state) for n in range(3)]
+    assert named(lines) == causes
+
+
+@pytest.mark.parametrize(("step", "causes"), [(5, []), (15, ["watermark-not-used"])])
+def test_windows_of_an_hour_keep_their_state_for_an_hour(step, causes):
+    lines = [progress(n, high=n * step, mark=n * step - 5, out=1, state={"stateStoreSave": n + 1}) for n in range(8)]
+    (query,) = explain_progress(lines).queries
+    assert [cause.id for cause in query.causes] == causes
+    assert all(
+        "longer windows, join bounds or timeouts than 1 h 40 min" in cause.evidence[-1] for cause in query.causes
+    )
+
+
+def test_live_rows_that_are_late_after_a_first_run_with_all_of_the_past_are_no_backlog():
+    first = [progress(0, rows=200, high=0, mark=0, out=1, **MARK)]
+    late = [{"rows": 9, "low": n - 30, "high": n, "mark": n - 15, "dropped": 1, "out": 1, **MARK} for n in range(1, 6)]
+    assert named([*first, *again(1, *late)]) == ["short-delay"]
+
+
+@pytest.mark.parametrize(
+    ("aggregated", "joined", "causes"),
+    [(4, 3, ["append-before-any-later-row"]), (0, 3, ["join-waits"]), (0, 0, [])],
+)
+def test_what_waits_is_in_the_upper_operator_that_keeps_rows(aggregated, joined, causes):
+    state = {"stateStoreSave": aggregated, "symmetricHashJoin": joined}
+    lines = [progress(n, high=n * 9, mark=n * 9 - 9, state=state) for n in (0, 1)]
+    lines[1]["stateOperators"][1]["numRowsRemoved"] = 2
+    assert named(lines) == causes
+
+
+@pytest.mark.parametrize(
+    ("event_time", "watermark", "cause"),
+    [
+        ("1970-01-21T13:00:00.000Z", "1970-01-21T12:50:00.000Z", "seconds-as-milliseconds"),
+        ("2026-03-01T12:00:00.000Z", "1970-01-21T12:50:00.000Z", "seconds-as-milliseconds"),
+        ("1970-01-01T00:29:33.000Z", "1970-01-01T00:19:33.000Z", "seconds-as-microseconds"),
+        ("+58136-03-11T12:00:00.000Z", "+58136-03-11T11:50:00.000Z", "milliseconds-as-seconds"),
+        ("+294247-01-10T04:00:54.775Z", "+294247-01-10T03:50:54.775Z", "microseconds-as-seconds"),
+    ],
+)
+def test_a_wrong_unit_is_known_by_the_event_times_or_by_the_watermark(event_time, watermark, cause):
+    lines = [progress(n, high=event_time, mark=watermark if n else 0, out=1, **MARK) for n in range(3)]
+    assert named(lines) == [cause]

@@ -248,4 +248,8 @@ def test_what_ended_the_code_is_what_is_missing_or_the_error_with_its_lines():
     assert ended("ModuleNotFoundError(\"No module named 'yaml'\")").startswith(
         "no module yaml: write its package, pyyaml"
     )
+    assert ended("NotGiven('no value of day: --set day=VALUE')") == (
+        "no value of day: --set day=VALUE; it is asked for at job.py:3"
+    )
+    assert ended("WithoutEnd('')").startswith("it starts queries, or waits for their end, again and again at job.py:3")
     assert ended("KeyError('who')") == "your code raised KeyError('who') at job.py:3, in a UDF\nthe frames"
