@@ -122,10 +122,10 @@ class JobPlan:
 
         def of_tables(node: PlanNode) -> bool:
             """The analysed plan of a query that ran does not tell tables from streams; the physical one has those of streams only."""
-            alike = [other for other in nodes if (other.name == "Join") == (node.name == "Join")]
+            of_kind = [other for other in nodes if (other.name == "Join") == (node.name == "Join")]
             keeping = self.joins if node.name == "Join" else self._physical(_GROUPS)
             unmarked = not all(map(self.marks, node.children)) and bool(self.watermarks)
-            return len(keeping) < len(alike) and (unmarked or not keeping)
+            return len(keeping) < len(of_kind) and (unmarked or not keeping)
 
         return tuple(node for node in nodes if not of_tables(node))
 
