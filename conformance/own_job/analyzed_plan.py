@@ -86,7 +86,13 @@ class JobPlan:
 
     @cached_property
     def watermarks(self) -> tuple[PlanWatermark, ...]:
-        return tuple(self._watermarks())
+        made = list[PlanWatermark]()
+        for number, node in enumerate(self._named("EventTimeWatermark")):
+            read = watermark_of(node)
+            marked = re.search(rf"{re.escape(read.column)}#\d+", node.arguments)
+            expression = _made_by(node, marked[0]) if marked else read.column
+            made.append(PlanWatermark(OperatorInput(node.name, number), read.column, read.delay, expression, node))
+        return tuple(made)
 
     @property
     def delay_ms(self) -> int | None:
@@ -158,13 +164,6 @@ class JobPlan:
 
     def _named(self, name: str) -> Iterator[PlanNode]:
         return (node for node in self.nodes if node.name == name)
-
-    def _watermarks(self) -> Iterator[PlanWatermark]:
-        for number, node in enumerate(self._named("EventTimeWatermark")):
-            read = watermark_of(node)
-            marked = re.search(rf"{re.escape(read.column)}#\d+", node.arguments)
-            expression = _made_by(node, marked[0]) if marked else read.column
-            yield PlanWatermark(OperatorInput(node.name, number), read.column, read.delay, expression, node)
 
 
 _CHANCE = frozenset({"rand", "randn", "randstr", "random", "shuffle", "uniform", "uuid"})

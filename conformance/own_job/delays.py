@@ -199,7 +199,8 @@ def delay_table_of(answer: JobExplanation, where: EngineUse, display: Display[Ce
     timed = ((row.step, row.stream, row.time_us or 0) for row in rows)
     by_rule = lateness_of(timed, {row.stream for row in rows}, end_of)
     try:
-        late = Counter(_late(treated.with_delay(_text(0))))
+        batches = (batch for step in treated.with_delay(_text(0)).steps for batch in step.batches)
+        late = Counter(late_by(batch, origin) or 0 for batch in batches for origin in dropped_rows(batch))
         model = replace(by_rule, late=late)
         same = all(by_rule.dropped_with(at) == model.dropped_with(at) for at in (0, own_ms, *map(shortest_above, late)))
         measured = _of_file(answer, [row.time_us or 0 for row in rows] if same else None, end_of)
@@ -267,13 +268,6 @@ def _end_of(case: Case) -> EndOf:
     if slide is None:
         return lambda time: time + length
     return lambda time: time - (time - start) % slide + length
-
-
-def _late(prediction: Prediction) -> Iterator[int]:
-    """Yield by how many ms the watermark had passed each row that is dropped."""
-    for step in prediction.steps:
-        for batch in step.batches:
-            yield from (late_by(batch, origin) or 0 for origin in dropped_rows(batch))
 
 
 def _candidates(wanted: set[int], lateness: Lateness) -> list[int]:

@@ -15,7 +15,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, Observation
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
-from conformance.core.wording import counted, duration, shortened
+from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
 from conformance.own_job.job_case import OwnQuery, telling_plan, write_sample
 from conformance.own_job.job_causes import Explained, causes_of, released
@@ -152,11 +152,9 @@ class JobExplanation:
 
 
 def _described(row: TreatedRow) -> str:
-    text = f"{row.stream} ({shortened(row.text, 44)})"
+    text = row.shown(44)
     if row.treatment == "late":
-        passed = "its window" if row.window else "it"
-        by = f", the watermark had passed {passed} by {duration(row.late_by_ms)}" if row.late_by_ms is not None else ""
-        return f"{text} in micro-batch {row.batch}{by}"
+        return f"{text} in micro-batch {row.batch}{f', {row.passed}' if row.late_by_ms is not None else ''}"
     return f"{text} until {show(row.window.end)}" if row.window is not None and row.treatment == "in state" else text
 
 

@@ -11,14 +11,14 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 from conformance.core.case import Case
-from conformance.core.data import Json, read_data
+from conformance.core.data import read_data
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.operations import Deduplication
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, duration, shortened
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
-from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, numbers_of, rows_given
+from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, numbers_of
 from conformance.query.reading import PlanNode
 from conformance.query_progress.causes import Cause, growing, newest_first, silent_source, units, written
 from conformance.query_progress.tracks import Queries, Run
@@ -67,15 +67,6 @@ class Explained:
         queries = Queries()
         queries.read(Progress.model_validate(batch.progress) for batch in self.seen.batches if batch.progress)
         return next((run for query in queries.by_id.values() for run in reversed(query.runs) if run.batches), None)
-
-    @property
-    def given(self) -> Iterator[tuple[TreatedRow, Mapping[str, Json]]]:
-        """The rows of the sample: what became of each, and its values by the names of their columns."""
-        treated = iter(self.treated.rows)
-        for stream, schema in self.case.streams.items():
-            names = [field.name for field in schema.fields]
-            for row in (row for step in self.case.steps for row in rows_given(step.action, stream)):
-                yield next(treated), row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
 
 
 def causes_of(job: Explained) -> tuple[Cause, ...]:
@@ -135,7 +126,7 @@ def _unparsed(error: ErrorSeen, plan: JobPlan) -> Cause | None:
 
 def _overflow(job: Explained, error: ErrorSeen) -> Cause | None:
     """In ANSI mode, times after the last that Spark has: of microseconds that are read as seconds."""
-    numbers = (item for _, values in job.given for item in values.items() if isinstance(item[1], int))
+    numbers = (item for row in job.treated.rows for item in row.values.items() if isinstance(item[1], int))
     micros = next((f"{name} is {number}" for name, number in numbers if _MICROS[0] < number < _MICROS[1]), None)
     if micros is None or "overflow" not in error.message:
         return None
@@ -155,8 +146,8 @@ def _zone(job: Explained) -> Cause | None:
     zone, words = [job.zone, *re.findall(r"\b[A-Z]\w+/[\w/]+", made)][-1], re.findall(r"\w+", made)
     local = {
         row: name
-        for row, values in job.given
-        for name, text in values.items()
+        for row in job.treated.rows
+        for name, text in row.values.items()
         if name in words and isinstance(text, str) and _LOCAL.search(text)
     }
     late = job.treated.of("late")
@@ -178,7 +169,7 @@ def _worst(late: Sequence[TreatedRow]) -> tuple[TreatedRow, str]:
     """Return the row that is late by most, and say how late rows are."""
     worst = max(late, key=lambda row: row.late_by_ms or 0)
     by = f", by {duration(worst.late_by_ms)}" if worst.late_by_ms is not None else ""
-    return worst, f"{counted(len(late), 'row')} late, such as {_shown(worst)}{by}"
+    return worst, f"{counted(len(late), 'row')} late, such as {worst.shown()}{by}"
 
 
 def _offset(zone: str, row: TreatedRow, hours: int = 0) -> int:
@@ -191,13 +182,13 @@ def _nulls(job: Explained) -> Cause | None:
     nulls, marks, rows = job.treated.of("no event time"), job.plan.watermarks, job.treated.rows
     if not nulls or not marks:
         return None
-    evidence = [f"{len(nulls)} of {counted(len(rows), 'row')} have no event time, such as {_shown(nulls[0])}"]
+    evidence = [f"{len(nulls)} of {counted(len(rows), 'row')} have no event time, such as {nulls[0].shown()}"]
     made = next((mark.expression for mark in marks if not mark.expression.isidentifier()), None)
     if made is None:
         return Cause.of("null-event-time", *evidence, f"{marks[0].column} is null in the source")
     evidence.append(f"{shortened(made, 80)} gives null")
     words = re.findall(r"\w+", made)
-    numbers = (value for row, values in job.given if row in nulls for name, value in values.items() if name in words)
+    numbers = (value for row in nulls for name, value in row.values.items() if name in words)
     if "from_unixtime" in words and any(isinstance(number, int) and number >= _YEAR_10000 for number in numbers):
         return Cause.of("milliseconds-as-seconds", *evidence)
     if mistake := _mistake(made):
@@ -231,7 +222,7 @@ def _future_row(job: Explained) -> Cause | None:
         left = treated.late_without({number for number, row in enumerate(treated.rows) if row in future})
         if left * 2 <= len(late):
             more = f" and {few - 1} more" if few > 1 else ""
-            text = f"{_shown(future[0])}{more}: {duration(ahead - first)} after all others"
+            text = f"{future[0].shown()}{more}: {duration(ahead - first)} after all others"
             without = f"without {'them' if more else 'it'} {left} of {len(treated.rows) - few} rows are late, by the reference model"
             return Cause.of("future-row", f"{text}; all {len(after)} rows that came later are late", without)
     return None
@@ -240,9 +231,9 @@ def _future_row(job: Explained) -> Cause | None:
 def _partition(job: Explained) -> Cause | None:
     """Late rows that are all of one partition of a topic, whose own rows come in order."""
     parts: dict[str, list[TreatedRow]] = {}
-    for row, values in job.given:
-        if "partition" in values and row.time_us is not None:
-            parts.setdefault(f"{row.stream}-{values['partition']}", []).append(row)
+    for row in job.treated.rows:
+        if "partition" in row.values and row.time_us is not None:
+            parts.setdefault(f"{row.stream}-{row.values['partition']}", []).append(row)
     behind = [part for part, rows in parts.items() if any(row.treatment == "late" for row in rows)]
     if len(parts) < 2 or len(behind) != 1:
         return None
@@ -250,7 +241,7 @@ def _partition(job: Explained) -> Cause | None:
     late = [row for row in rows if row.treatment == "late"]
     if any((b.time_us or 0) < (a.time_us or 0) - slack for a, b in pairwise(rows)):
         return None
-    text = f"all late rows, {len(late)} of {len(job.treated.rows)}, are of it, such as {_shown(late[0])}; its rows are in order"
+    text = f"all late rows, {len(late)} of {len(job.treated.rows)}, are of it, such as {late[0].shown()}; its rows are in order"
     return Cause.of("lagging-partition", text, partition=behind[0])
 
 
@@ -261,15 +252,14 @@ def _short_delay(job: Explained) -> Cause | None:
         text = f"the engine dropped {counts}; not known: which rows"
         return Cause.of("short-delay", text, longer="a longer delay") if counts else None
     worst, _ = _worst(late)
-    text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {_shown(worst)}"
-    passed = f": the watermark had passed {'its window' if worst.window else 'it'} by {duration(worst.late_by_ms or 0)}"
+    text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {worst.shown()}: {worst.passed}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"
     if (delay := _delay_that_keeps(job.treated, job.plan.delay_ms)) is not None:
         total = sum(row.treatment not in ("filtered", "no event time") for row in treated.rows)
         longer = f"a delay of {delay} keeps {total} of {total} rows (by the reference model; {job.plan.watermarks[0].delay} now)"
     together = treated.late_together()
     apart = f"in one micro-batch {together or 'none'} of them would be late: a rate limit that divides a backlog makes rows late"
-    return Cause.of("short-delay", f"{text}{passed}", *([apart] if together < len(late) else []), longer=longer)
+    return Cause.of("short-delay", text, *([apart] if together < len(late) else []), longer=longer)
 
 
 def _delay_that_keeps(treated: TreatedRows, size: int | None) -> str | None:
@@ -295,16 +285,13 @@ def _again(job: Explained) -> Cause | None:
     operation, columns = treated.case.query.operations[-1], [column.name for column in treated.prediction.columns]
     keys = operation.columns if isinstance(operation, Deduplication) else columns[:-1]
     rows = [row for step in treated.prediction.steps for batch in step.batches for row in batch.emitted]
-    before = set[object]()
-    again: list[str] = []
-    for row in rows:
-        if (key := tuple(row[columns.index(name)] for name in keys)) in before:
-            *_, number = numbers_of(row, columns)
-            again.append(_shown(treated.rows[number]))
-        before.add(key)
+    keys_of_rows = [tuple(row[columns.index(name)] for name in keys) for row in rows]
+    again = [row for at, (row, key) in enumerate(zip(rows, keys_of_rows, strict=True)) if key in keys_of_rows[:at]]
     if not again:
         return None
-    evidence = f"{len(again)} of {counted(len(rows), 'row')} out have the keys of an earlier one, such as {again[0]}"
+    *_, number = numbers_of(again[0], columns)
+    such = treated.rows[number].shown()
+    evidence = f"{len(again)} of {counted(len(rows), 'row')} out have the keys of an earlier one, such as {such}"
     if forgets:
         return Cause.of("duplicates-after-the-delay", evidence, delay=job.plan.watermarks[0].delay)
     return Cause.of("sink-without-update-mode", evidence, sink=job.sink, does="keeps each of them")
@@ -320,11 +307,13 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
     by_clock = any("WithState" in node.name and "ProcessingTime" in node.arguments for node in plan.stateful)
     grows = growing(job.run) if job.run and not by_clock else ()
     yield from (cause for cause in grows if cause.id == "state-without-timeout")
+    sizes = (str(sum(batch.state)) for batch in job.seen.batches if batch.kind == "data")
+    evidence = f"rows in state after each micro-batch: {', '.join(sizes)}"
+    evidence = "the query is refused: it needs a watermark there" if refused else evidence
     joins = iter(plan.joins)
     for node in plan.stateful:
         name = TITLES.get(node.name, "the operator")
         below = plan.marks(node)
-        evidence = _state_seen(job) if not refused else "the query is refused: it needs a watermark there"
         # A Distinct has the columns of what is below it.
         below_it = (other for other in node.downwards() if other.name in ("Project", "EventTimeWatermark"))
         kept = next(below_it, node) if node.name == "Distinct" else node
@@ -360,7 +349,8 @@ def _waits(job: Explained) -> Cause | None:
         return None
     waiting, watermark = job.treated.of("in state"), batches[-1].next_watermark or 0
     times = f"{counted(held, 'row')} in state, {out} out; watermark {show_ms(watermark)}"
-    first = job.plan.first
+    # What left the first operator may wait in one above it.
+    first = job.plan.stateful[0] if not out and any(batches[-1].state[:-1]) else job.plan.first
     if job.trigger == "default" and batches[-1].watermark != watermark and job.treated.held_without_no_data:
         return Cause.of("no-data-batches-off", times)
     if first.name == "Join":
@@ -370,7 +360,7 @@ def _waits(job: Explained) -> Cause | None:
         if outer is None or not waiting or job.treated.of("without partner"):
             return None
         matched = f"{counted(len(waiting), 'row')} without a partner {'wait' if len(waiting) > 1 else 'waits'}"
-        return Cause.of("outer-join-waits", f"{matched}, such as {_shown(waiting[0])}", times)
+        return Cause.of("outer-join-waits", f"{matched}, such as {waiting[0].shown()}", times)
     if first.name not in ("Aggregate", "Distinct"):
         return None
     passed = [row for row in waiting if row.window and row.window.end <= watermark * 1000]
@@ -398,12 +388,3 @@ def described(node: PlanNode | None) -> str:
     keys = ", ".join(map(without_numbers, keys_of(node))) if node is not None and node.name != "Join" else ""
     title = TITLES.get(node.name, "the operator") if node is not None else "the query"
     return f"{title} by {keys}" if keys else title
-
-
-def _state_seen(job: Explained) -> str:
-    sizes = [sum(batch.state) for batch in job.seen.batches if batch.kind == "data"]
-    return f"rows in state after each micro-batch: {', '.join(map(str, sizes))}"
-
-
-def _shown(row: TreatedRow) -> str:
-    return f"{row.stream} ({shortened(row.text, 60)})"

@@ -17,9 +17,10 @@ from conformance.account.account import Span, dropped_rows, is_window
 from conformance.core.case import Action, Add, Case, Partitioned, Step, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Column, Observation
-from conformance.core.spark_types import DataType, Field
+from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import duration, shortened
 from conformance.judging.finding import cell
 from conformance.judging.step_comparison import OutputSchema
 from conformance.language.reader import case_from
@@ -56,13 +57,7 @@ _ROW = "row_of_sample"
 _GROUP = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
 """The numbers of the rows of a group; the order of rows in a session is not fixed."""
 _OF_STREAMS = "spark.sql.streaming."
-_JOINS = {
-    "Inner": "inner",
-    "LeftOuter": "leftOuter",
-    "RightOuter": "rightOuter",
-    "FullOuter": "fullOuter",
-    "LeftSemi": "leftSemi",
-}
+_JOINS = ("Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi")
 _TIME = "time_of_watermark"
 """The column with the event time, where a projection below the operator leaves only its windows."""
 _SIDES = "lrstuvwx"
@@ -100,6 +95,16 @@ class TreatedRow:
     """The window that holds it longest."""
     late_by_ms: int | None = None
     """How far the watermark had passed it, or the end of its last window."""
+    values: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    """Those of the sample, by the names of their columns."""
+
+    def shown(self, most: int = 60) -> str:
+        return f"{self.stream} ({shortened(self.text, most)})"
+
+    @property
+    def passed(self) -> str:
+        passed = "its window" if self.window else "it"
+        return f"the watermark had passed {passed} by {duration(self.late_by_ms or 0)}"
 
 
 @dataclass(frozen=True)
@@ -301,8 +306,10 @@ class _Rows:
             for step in self.case.steps:
                 for row in rows_given(step.action, stream):
                     self.of_stream[stream].append(len(made))
-                    values = [row.get(f.name) for f in schema.fields] if isinstance(row, Mapping) else [*row]
-                    made.append(TreatedRow(stream, step.number, ", ".join(map(cell, values))))
+                    names = [of.name for of in schema.fields]
+                    given = row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
+                    values = {name: given.get(name) for name in names}
+                    made.append(TreatedRow(stream, step.number, ", ".join(map(cell, values.values())), values=values))
         for mark in self.plan.watermarks:
             if (rows := self.there.get(mark.input)) is None or (of_sample := self._of_sample(mark.node, rows)) is None:
                 continue
@@ -340,8 +347,8 @@ class _Rows:
             for at, of in enumerate(schema.fields)
             if (place := rows.place(of.name)) is not None and of.type == rows.columns.types[place]
         }
-        given = [row for step in self.case.steps for row in rows_given(step.action, stream)]
-        lower = [tuple(_value(row, at, schema.fields[at]) for at in places) for row in given]
+        fields, given = [schema.fields[at] for at in places], [self.treated[at].values for at in self.of_stream[stream]]
+        lower = [tuple(_canonical(row[of.name], of.type) for of in fields) for row in given]
         upper = rows.values(places.values())
         other = compared and len(lower) == len(upper) and (not places or lower != upper)
         found = None if other else aligned(lower, upper)
@@ -408,10 +415,6 @@ def number_of(row: WrittenRow) -> int:
 def rows_given(action: Action, stream: str) -> list[WrittenRow]:
     placed = action.streams.get(stream) if isinstance(action, Add) else None
     return [row for partition in placed.partitions for row in partition] if placed is not None else []
-
-
-def _value(row: WrittenRow, at: int, of: Field) -> object:
-    return _canonical(row.get(of.name) if isinstance(row, Mapping) else row[at], of.type)
 
 
 def _canonical(value: Json, type: DataType) -> object:
@@ -546,7 +549,8 @@ class _Made:
                     for number in chain.from_iterable(here.values()):
                         if known[number][0] == "in state":
                             known[number] = "duplicate", batch.id, None
-                removed.update(_evicted(batch))
+                evicted = (part for operator in batch.operators for row in operator.evicted for part in row.what)
+                removed.update(n for name, _, n in evicted if name.startswith(_ROW) and isinstance(n, int))
         for number in removed:
             if known[number][0] == "in state":
                 known[number] = "without partner" if self.kind == "Join" else "removed", None, None
@@ -558,12 +562,6 @@ def numbers_of(row: Sequence[Value], columns: Sequence[str]) -> Iterator[int]:
     for name, part in zip(columns, row, strict=True):
         if name.startswith(_ROW) and part is not None:
             yield from part if isinstance(part, tuple) else (part,)
-
-
-def _evicted(batch: BatchProgress) -> Iterator[int]:
-    for operator in batch.operators:
-        for row in operator.evicted:
-            yield from (value for name, _, value in row.what if name.startswith(_ROW) and isinstance(value, int))
 
 
 def dropped_in(prediction: Prediction) -> int:
@@ -617,7 +615,7 @@ def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) ->
                 raise NotKnown(f"a join {node.arguments.strip()}")
             on = _condition(joins[0], sides)
             left, right = ([*made, {"alias": name}] for made, name in zip(pipelines, _SIDES, strict=False))
-            how = {} if kind == "Inner" else {"how": _JOINS[kind]}
+            how = {} if kind == "Inner" else {"how": kind[0].lower() + kind[1:]}
             return [*left, {"join": right, "on": on, **how}]
     raise NotKnown(f"what {node.name} does with its rows is its author's code")
 

@@ -271,10 +271,10 @@ def growing(run: Run) -> Iterator[Cause]:
     watermark, points = run.watermark, run.points
     passed = sum(watermark is not None and highest <= watermark for _, _, highest, *_ in points)
     by = max(watermark - points[0][2], 0) if watermark is not None and points else 0
-    seen = ["eventTime has no watermark"]
+    seen = "eventTime has no watermark"
     if watermark is not None:
         batches = counted(len(points), "micro-batch")
-        seen = [f"watermark {instant(watermark)} has passed the event times of {passed} of {batches}"]
+        seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {batches}"
     for at, operator in enumerate(run.operators):
         if text := _partly_kept(run, at):
             yield Cause.of("state-partly-kept", f"{operator.title}: {text}")
@@ -283,18 +283,17 @@ def growing(run: Run) -> Iterator[Cause]:
         # A join has no complete mode.
         if operator.name in _RELEASING and complete and not _joins(run, operator):
             continue
-        # A deduplication keeps a row until the watermark passes it; windows, bounds and timeouts keep it longer.
         name = operator.name or ""
-        longer = (
-            [f"longer windows, join bounds or timeouts than {duration(by)} show the same"]
-            if by and name != "dedupe"
-            else []
-        )
-        if operator.grows and (watermark is None or (passed * 2 >= len(points) > 0 and (by >= _HOUR_MS or not longer))):
+        # A deduplication keeps a row until the watermark passes it; windows, bounds and timeouts keep it longer.
+        passes = name == "dedupe" or by >= _HOUR_MS
+        # Micro-batches without data follow a move of the watermark if a join has a bound for it.
+        bounded = name == _JOIN and len(run.operators) == 1 and run.without_rows * _FEWER > run.batches
+        if operator.grows and not bounded and (watermark is None or (passes and passed * 2 >= len(points) > 0)):
             text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
             named = "watermark-not-used" if name else "state-never-removed"
             other = "state-without-timeout" if "WithState" in name else "no-watermark" if watermark is None else named
-            yield Cause.of(_GROWING.get(name, other), text, *seen, *longer)
+            longer = f"longer windows, join bounds or timeouts than {duration(by)} show the same"
+            yield Cause.of(_GROWING.get(name, other), text, seen, *([longer] if by and name != "dedupe" else []))
 
 
 def _partly_kept(run: Run, at: int) -> str:

@@ -181,6 +181,10 @@ def chained(spark, a):
     return tumbling(a.withWatermark("t", "5 minutes")).groupBy(hours).count()
 
 
+def joined_then_windows(spark, a, b):
+    return inner(spark, a, b).groupBy(F.window("t", "1 day")).count()
+
+
 def unique_then_window(spark, a):
     return tumbling(a.withWatermark("t", "30 minutes").dropDuplicates(["who", "t"]))
 
@@ -501,6 +505,15 @@ JOBS: Mapping[str, FaultyJob] = {
         ("append-before-any-later-row",),
         {"in state": 24},
         progress=(),
+        first="3.5.9",
+    ),
+    "windows-of-joined-rows-wait": FaultyJob(
+        "joined_then_windows",
+        (),
+        ("append-before-any-later-row",),
+        {"in state": 48},
+        progress=(),
+        sample="unbounded",
         first="3.5.9",
     ),
     "join-waits": FaultyJob("inner", (), ("join-waits",), {"in state": 8}, progress=(), sample="outer-waits"),

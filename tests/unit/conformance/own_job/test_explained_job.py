@@ -469,6 +469,7 @@ def test_what_waits_above_the_first_operator_is_in_state_and_no_window_is_said_t
     ],
 )
 def test_an_overflow_beside_a_column_of_microseconds_is_of_another_unit(value, message, cause):
-    job = SimpleNamespace(given=[(None, {"page": "/", "us": value})])
+    row = TreatedRow("a", 1, "", values={"page": "/", "us": value})
+    job = SimpleNamespace(treated=SimpleNamespace(rows=[row]))
     found = _overflow(job, ErrorSeen(stage="run", classes=(), message=message))
     assert (found and (found.id, found.evidence[-1])) == (cause and ("microseconds-as-seconds", cause))

@@ -411,6 +411,19 @@ def test_windows_of_an_hour_keep_their_state_for_an_hour(step, causes):
     )
 
 
+@pytest.mark.parametrize(
+    ("without_data", "causes"), [(0, ["join-without-bound"]), (1, []), (4, ["join-without-bound"])]
+)
+def test_micro_batches_without_data_show_that_a_join_has_a_bound(without_data, causes):
+    lines = []
+    for n in range(12):
+        kept = {"state": {"symmetricHashJoin": n + 1}, "out": 1, "sources": [1, 1]}
+        lines.append(progress(len(lines), high=n * 15, mark=max(0, n * 15 - 20), **kept))
+        if without_data and n % without_data == 0:
+            lines.append(progress(len(lines), mark=max(0, n * 15 - 5), **kept | {"sources": [0, 0]}))
+    assert named(lines) == causes
+
+
 def test_live_rows_that_are_late_after_a_first_run_with_all_of_the_past_are_no_backlog():
     first = [progress(0, rows=200, high=0, mark=0, out=1, **MARK)]
     late = [{"rows": 9, "low": n - 30, "high": n, "mark": n - 15, "dropped": 1, "out": 1, **MARK} for n in range(1, 6)]
