@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
@@ -96,6 +98,10 @@ class NamedProgram:
         file = Path(text).resolve()
         if not file.is_file():
             raise WrongUsage(f"there is no file {text}")
+        if not in_cells and (functions := _only_functions(file)):
+            raise WrongUsage(
+                f"{text} starts no query, it only defines {', '.join(functions)}: name a function, as {text}:{functions[0]}"
+            )
         whole = OwnCode.at([*code.folders, file.parent])
         folder = next(folder for folder in whole.folders if file.is_relative_to(folder))
         path = file.relative_to(folder)
@@ -116,6 +122,22 @@ class NamedProgram:
         if self.notebook is not None:
             called["cells"] = {name: [*cells] for name, cells in self.notebook.cells.items()}
         return called | ({"set": {**self.values}} if self.values else {})
+
+
+def _only_functions(file: Path) -> list[str]:
+    """The functions of a module that does nothing but define them; none of one that may do more, as by a decorator."""
+    with suppress(SyntaxError, ValueError):
+        body = ast.parse(file.read_bytes()).body
+        functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.args.args]
+        quiet = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
+        calls = any(
+            isinstance(each, ast.Call) for node in body if not isinstance(node, quiet) for each in ast.walk(node)
+        )
+        controls = any(not isinstance(node, quiet | ast.Assign | ast.AnnAssign | ast.Expr) for node in body)
+        decorated = any(node.decorator_list for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+        if not calls and not controls and not decorated:
+            return [function.name for function in functions]
+    return []
 
 
 class SampleReader(Protocol):

@@ -115,7 +115,7 @@ class UnknownTarget(WrongUsage):
         super().__init__(
             f"{spec!r} {why}.{meant}\n"
             f"Targets: {', '.join(map(str, known))}\n"
-            f"Also: a line such as {known[-1].line}, a range such as '>={known[-1].line}', {', '.join(WORDS)}"
+            f"Also: a line such as {known[-1].line}, a range such as '>={known[-1].line}', {', '.join(WORDS)}, a vendor's such as dbr-15.4"
         )
 
 

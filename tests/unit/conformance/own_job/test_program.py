@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -187,6 +189,26 @@ def test_a_program_lies_in_a_folder_of_the_code_and_brings_its_own_folder(tmp_pa
         WrongUsage, match=r"'jobs\.gone' is neither a program .*, nor a module in .*: is --code missing\?"
     ):
         NamedProgram.named("jobs.gone", [], code)
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ("", True),
+        ("import os\nLIMIT = 3\n'''what it does'''\nclass Shop:\n    pass\n", True),
+        ("main()\n", False),
+        ("query = build(1, 2).writeStream.start()\n", False),
+        ("if __name__ == '__main__':\n    build(1, 2)\n", False),
+        ("@table\ndef orders(x):\n    pass\n", False),
+        ("def (\n", False),
+    ],
+)
+def test_a_file_that_only_defines_functions_is_no_program(tmp_path: Path, more: str, refused: bool) -> None:
+    file = tmp_path / "job.py"
+    file.write_text(f"def build(spark, orders):\n    return orders.count()\n{more}")
+    says = re.escape(f"{file} starts no query, it only defines build: name a function, as {file}:build")
+    with pytest.raises(WrongUsage, match=says) if refused else nullcontext():
+        NamedProgram.named(str(file), (), OwnCode.at([tmp_path]))
 
 
 def test_an_engine_that_holds_a_main_method_is_left_to_its_cases(surveyed, files) -> None:
