@@ -20,7 +20,7 @@ from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, ke
 from conformance.own_job.lateness import shortest_above
 from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, numbers_of
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import Cause, growing, newest_first, silent_source, units, written
+from conformance.query_progress.causes import Cause, growing, newest_first, short_delay, silent_source, units, written
 from conformance.query_progress.tracks import Queries, Run
 from conformance.query_progress.wire import Progress
 
@@ -247,10 +247,8 @@ def _partition(job: Explained) -> Cause | None:
 
 def _short_delay(job: Explained) -> Cause | None:
     late, treated = job.treated.of("late"), job.treated
-    counts = sum(batch.dropped or 0 for batch in job.seen.batches)
     if not late:
-        text = f"the engine dropped {counts}; not known: which rows"
-        return Cause.of("short-delay", text, longer="a longer delay") if counts else None
+        return next(short_delay([job.run]), None) if job.run and job.run.dropped else None
     worst, _ = _worst(late)
     text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {worst.shown()}: {worst.passed}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"

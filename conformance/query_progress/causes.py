@@ -88,7 +88,7 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     wrong = chain(units(run.average or 0, run.ended), units(run.watermark or 0, run.ended, " of the watermark"))
     for alone in chain(wrong, _nulls(run), newest_first(run), _future_row(run), _other_restart(runs)):
         return (alone,)
-    late = [*_backlog(runs), *_short_delay(runs)]
+    late = [*_backlog(runs), *short_delay(runs)]
     dropped = chain(_changed_delay(runs), _partition(run), _half_a_day(run) if late else (), late)
     still = chain(silent_source(run), _no_data(run), _no_rows(query.runs), _nothing_released(runs))
     return (*islice(dropped, 1), *islice(still, 1), *growing(run))
@@ -193,7 +193,8 @@ def _partition(run: Run) -> Iterator[Cause]:
             yield Cause.of("lagging-partition", text, partition=worst)
 
 
-def _short_delay(runs: list[Run]) -> Iterator[Cause]:
+def short_delay(runs: list[Run]) -> Iterator[Cause]:
+    """Find runs that dropped rows, and the delay that would have kept the oldest."""
     lossy = [run for run in runs if run.dropped or (run.operators and run.late is not None and not run.counts_dropped)]
     for run in sorted(lossy, key=lambda run: -run.needed)[:1]:
         total = f"{sum(one.dropped for one in lossy):,} dropped in {len(lossy)} runs"

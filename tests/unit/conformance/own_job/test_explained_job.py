@@ -22,7 +22,7 @@ from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _overf
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
-from conformance.own_job.treatment import RowsThere, TreatedRow, _Rows, aligned, treat_rows
+from conformance.own_job.treatment import RowsThere, TreatedRow, TreatedRows, _Rows, aligned, treat_rows
 from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
@@ -473,3 +473,12 @@ def test_an_overflow_beside_a_column_of_microseconds_is_of_another_unit(value, m
     job = SimpleNamespace(treated=SimpleNamespace(rows=[row]))
     found = _overflow(job, ErrorSeen(stage="run", classes=(), message=message))
     assert (found and (found.id, found.evidence[-1])) == (cause and ("microseconds-as-seconds", cause))
+
+
+def test_if_late_rows_are_not_known_the_delay_is_what_progress_says(monkeypatch):
+    _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
+    rows = tuple(replace(row, treatment="not known") for row in answer.job.treated.rows)
+    (cause,) = causes_of(replace(answer.job, treated=TreatedRows(rows, unknown="which rows reach the watermark")))
+    assert cause.id == "short-delay"
+    assert cause.evidence[0].startswith("stateStoreSave dropped 2, first in micro-batch")
+    assert cause.fix.startswith("a delay of more than 45 min (10 min now) keeps all so far")
