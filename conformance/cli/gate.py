@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,11 @@ def gate(
         verb = "are both answered by" if any(one.answered_by for one in runtimes.values()) else "both contain"
         raise WrongUsage(f"{from_} and {to} {verb} Apache Spark {before}: there is nothing to compare")
     baseline_read = Results.read(baseline) if baseline is not None else None
-    known = published_pair(before, after) if not (results or cases or used or baseline_read) else None
-    features = None
-    if known is None:
-        known, features = _compared(results, before, after, cases, with_features=bool(used))
+    known = published_pair(before, after) if not (results or cases or baseline_read) else None
+    known = known or _compared(results, before, after, cases, with_features=bool(used))
     answer = known.ruled(
         fail_on,
         used,
-        features,
         read_accepted(accept) if accept is not None else (),
         in_baseline(baseline_read, before, after),
         require_tried=require_tried,
@@ -107,7 +104,7 @@ def _runtime(text: str, *, published: bool) -> VendorRuntime | None:
 
 def _compared(
     results: Sequence[Path] | None, before: str, after: str, cases: Sequence[Path] | None, *, with_features: bool
-) -> tuple[KnownPair, Mapping[str, Sequence[str]] | None]:
+) -> KnownPair:
     """Compare two versions by results, the published ones by default; with the features that each case needs, if asked for."""
     # The language of cases takes long to import, and published pairs do without it.
     from conformance.suite import discovery
@@ -120,7 +117,7 @@ def _compared(
     known = {case.id: case for case in (*some, *(() if with_features else discovery.some(changed, cases)))}
     omitted = left_out(read) if not results else ()
     pair = known_pair(read, before, after, tuple(known.values()), matrix, omitted)
-    return pair, needs(known.values()) if with_features else None
+    return replace(pair, needs=needs(known.values()) if with_features else {})
 
 
 def _bugs(bugs: Sequence[ShownBug]) -> list[dict[str, Any]]:

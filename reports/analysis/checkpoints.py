@@ -83,10 +83,10 @@ class Checkpoints:
     ran: Pair | None = None
     """Whose checkpoints were tried: of these versions, or else of the nearest pair; None if no pair of their lines was."""
     changes: Mapping[str, CheckpointChange] = field(default_factory=dict)
-    """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand, by case and place."""
+    """Of the checkpoints that do not resume as if the version had not changed, those whose case is at hand, by case and step."""
 
     def change(self, cell: Cell) -> CheckpointChange:
-        return self.changes.get(" ".join(cell.key), CheckpointChange())
+        return self.changes.get(f"{cell.case} {cell.cut}", CheckpointChange())
 
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
@@ -278,7 +278,7 @@ class UpgradeMatrix:
     def _changes_of(self, ran: Pair, pair: VersionPair) -> Mapping[str, CheckpointChange]:
         alone = {(cell.case, cell.cut): cell for cell in self.handed.get((ran[1], ran[1]), ())}
         return {
-            " ".join(cell.key): _change(cell, case, pair, alone.get((cell.case, cell.cut)))
+            f"{cell.case} {cell.cut}": _change(cell, case, pair, alone.get((cell.case, cell.cut)))
             for cell in self.handed[ran]
             if cell.status not in NORMAL
             if (case := self.cases.get(cell.written)) is not None and case.digest == cell.case_digest

@@ -292,12 +292,13 @@ class KnownPair:
     """The title of each case that changes and is at hand."""
     strengths: Mapping[str, Strength] = field(default_factory=dict)
     """Whether the behaviour of each such case is documented, as it is of a case that is not at hand."""
+    needs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The features that each case needs, where that matters; another case may need any."""
 
     def ruled(
         self,
         fail_on: FailOn = "running",
         uses: frozenset[str] = frozenset(),
-        needs: Mapping[str, Sequence[str]] | None = None,
         accepted: Sequence[Acceptance] = (),
         earlier: Sequence[Mapping[str, Cell]] | None = None,
         require_tried: bool = False,
@@ -310,11 +311,10 @@ class KnownPair:
                 ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
                 version has always fails.
             uses: features of the query; changes of cases that need none of them pass. Empty: any query.
-            needs: the features that each case needs; a missing case may need any.
             earlier: the cells of both versions in earlier results, by case; changes that are in them pass.
             require_tried: whether the gate fails if something that a version could run was not tried.
         """
-        needs, compared = needs or {}, self.compared
+        needs, compared = self.needs, self.compared
         by_strength = fail_on in ("documented", "guaranteed")
         about = [entry for entry in accepted if entry.applies_to(compared.before.spark, compared.after.spark)]
         rulings = []

@@ -26,7 +26,7 @@ from reports.analysis.matrix import Matrix
 from reports.analysis.published_pairs import published_pair
 from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.lookup import NoSuchVersion, find
-from reports.results.published import BASELINES
+from reports.results.published import BASELINES, published_patches
 from reports.results.reading import Results
 from reports.results.records import TargetRecord
 from reports.results.status import Statement
@@ -238,7 +238,7 @@ class Published:
     @classmethod
     def of_pair(cls, before: SparkVersion, after: SparkVersion) -> Published | None:
         """Read it from what is derived when results are published; None unless both are the newest of their lines."""
-        pair = published_pair(str(before), str(after))
+        pair = published_pair(str(before), str(after)) if {before, after}.isdisjoint(published_patches()) else None
         if pair is None or not QUERY_NEEDS.exists():
             return None
         known = TypeAdapter(NeedsAndBugs).validate_json(lzma.decompress(QUERY_NEEDS.read_bytes()))

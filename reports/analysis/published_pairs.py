@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import lzma
-from itertools import islice
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -12,21 +15,43 @@ from reports.analysis.gate import KnownPair
 from reports.results.published import BASELINES
 
 PAIRS = BASELINES / "pairs.xz"
-"""The names of the pairs, from ``python -m tools.publish_pairs``, then a line for each of them: in one file, as they resemble each
-other, and the newest first, as it is read no further than to the line that is asked for."""
+"""The pairs, from ``python -m tools.publish_pairs``, as JSON: each with the number of its value, and whose checkpoints answer. Then a
+line for each value, which is there once: a text or a number, the numbers of a list's values, or, below zero, the number of the list of
+a mapping's keys, then of its values. The first numbers mean the names of the pair, as pairs of other patch releases are much alike."""
+
+
+def names_of(pair: str, ran: Sequence[str]) -> list[str]:
+    """Return the texts that the first numbers mean; ``pair``: ``3.5.9..4.3.0``; ``ran``: the targets whose checkpoints answer, if any."""
+    ends = pair.split("..")
+    return [*(f"spark-{end}" for end in ends), *ends, *(ran or ("", ""))]
 
 
 def published_pair(before: str, after: str) -> KnownPair | None:
     """Return what is known of two releases, named as for ``reports.results.lookup.find``; None if it is not published."""
     if not PAIRS.exists():
         return None
-    with lzma.open(PAIRS) as lines:
-        pairs = [tuple(pair.split("..")) for pair in next(lines).decode().split()]
-        known = [*map(SparkVersion.parse, {end for pair in pairs for end in pair})]
-        ends = (
-            named(end, known, lambda release: release, lambda release: (str(release), f"spark-{release}"))
-            for end in (before, after)
-        )
-        asked = tuple(str(release) for end in ends for release in end)
-        line = next(islice(lines, pairs.index(asked), None)) if asked in pairs else None
-    return TypeAdapter(KnownPair).validate_json(line) if line is not None else None
+    first, *lines = lzma.decompress(PAIRS.read_bytes()).split(b"\n")
+    pairs: dict[str, list[Any]] = json.loads(first)
+    known = [*map(SparkVersion.parse, {end for pair in pairs for end in pair.split("..")})]
+    ends = (
+        named(end, known, lambda release: release, lambda release: (str(release), f"spark-{release}"))
+        for end in (before, after)
+    )
+    asked = "..".join(str(release) for end in ends for release in end)
+    if asked not in pairs:
+        return None
+    number, *ran = pairs[asked]
+    names = names_of(asked, ran)
+
+    @cache
+    def value(number: int) -> Any:
+        if number < len(names):
+            return names[number]
+        read = json.loads(lines[number - len(names)])
+        if not isinstance(read, list):
+            return read
+        if read and read[0] < 0:
+            return dict(zip(value(-read[0]), map(value, read[1:]), strict=True))
+        return [*map(value, read)]
+
+    return TypeAdapter(KnownPair).validate_python(value(number))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.core.case import Case
@@ -18,8 +19,9 @@ def gate(
     cases: Sequence[Case] = (),
     left_out: Sequence[str] = (),
     baseline: Results | None = None,
+    needs: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> Gate:
-    """Compare two versions by `known_pair` and decide with the options of `KnownPair.ruled`."""
-    known = known_pair(results, before, after, cases, left_out=left_out)
+    """Compare two versions by `known_pair`, with the features that cases need, and decide with the options of `KnownPair.ruled`."""
+    known = replace(known_pair(results, before, after, cases, left_out=left_out), needs=needs or {})
     return known.ruled(earlier=in_baseline(baseline, before, after), **options)

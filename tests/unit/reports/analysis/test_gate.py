@@ -518,11 +518,23 @@ def test_the_answer_has_the_width_of_the_terminal(capsys, monkeypatch, pair, wid
     assert out.splitlines()[-1].startswith("exit ") or width < 100
 
 
-@pytest.mark.parametrize("options", [(), ("--verbose", "--fail-on", "any"), ("--json", "--fail-on", "guaranteed")])
+@pytest.mark.parametrize(
+    ("before", "after", "options"),
+    [
+        ("4.2", "spark-4.3.0", ()),
+        ("3.5.3", "4.3", ("--verbose", "--fail-on", "any")),
+        ("dbr-15.4", "4.1.2", ("--json", "--fail-on", "guaranteed", "--uses", "outer-join")),
+    ],
+)
 def test_a_published_pair_is_answered_as_by_its_results_and_cases(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    before: str,
+    after: str,
+    options: tuple[str, ...],
 ) -> None:
-    asked = ("--from", "4.2", "--to", "spark-4.3.0", *options)
+    asked = ("--from", before, "--to", after, *options)
     with monkeypatch.context() as without:
         without.delattr(Results, "read_all")
         answer = gate(capsys, *asked)
