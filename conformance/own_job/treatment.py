@@ -432,11 +432,10 @@ def aligned(
     The operators between keep the order, unless a join with a table brings equal keys together, and drop rows or repeat them for each of
     several windows. Rows are what both have in common.
     """
-    if windows is None and len(lower) == len(upper):
-        place_of = {row: place for place, row in enumerate(lower)}
-        moved = len(place_of) == len(lower) and place_of.keys() == {*upper}
-        return [place_of[row] for row in upper] if moved else [*range(len(lower))]
-    if len(lower) == len(upper) and (not upper or upper[0] == ()):
+    place_of = {row: place for place, row in enumerate(lower)}
+    if len(place_of) == len(lower) == len(upper) and place_of.keys() == {*upper}:
+        return [place_of[row] for row in upper]
+    if len(lower) == len(upper) and (windows is None or not upper or upper[0] == ()):
         return [*range(len(lower))]
     places: list[int] = []
     at, held = -1, set[object]()

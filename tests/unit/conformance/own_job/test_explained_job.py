@@ -355,6 +355,7 @@ def test_rows_come_from_the_rows_below_in_their_order(lower, upper, windows, pla
 def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
     assert aligned([(), ()], [(), ()]) == [0, 1]
     assert aligned([(), ()], [()]) is None
+    assert aligned([("a",), ("b",)], [("b",), ("a",)], ["w", "w"]) == [1, 0]
 
 
 @pytest.mark.parametrize(
