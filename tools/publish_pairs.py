@@ -24,12 +24,15 @@ from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.gate import KnownPair, known_pair
 from reports.analysis.job_relevance import QUERY_NEEDS, NeedsAndBugs, bug_cells, query_needs
 from reports.analysis.matrix import Matrix
-from reports.analysis.published_pairs import PAIRS, names_of
+from reports.analysis.published_pairs import PAIRS
 from reports.analysis.report import Report
 from reports.results.compression import compressed
 from reports.results.published import in_common, left_out, patch_results, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell
+
+_NAMES = 6
+"""The number of the first value: the numbers before it mean names."""
 
 
 def known_pairs(report: Report, wanted: Callable[[str], bool] | None = None) -> Iterator[tuple[str, KnownPair]]:
@@ -106,15 +109,15 @@ def content(pairs: Iterator[tuple[str, KnownPair]]) -> bytes:
             key = (-keys, *[number(one, ran if field == "cells" else names, ran) for field, one in value.items()])
         elif isinstance(value, str):
             key = value
-        return values.setdefault(key, len(values) + len(all_names))
+        return values.setdefault(key, len(values) + _NAMES)
 
     for pair, known in pairs:
         ran = known.checkpoints.ran or ()
-        all_names = names_of(pair, ran)
-        numbers = [
-            {name: at for at, name in enumerate(all_names) if (at > 3) is checkpoints} for checkpoints in (False, True)
-        ]
-        first[pair] = [number(dumped.dump_python(known, mode="json", exclude_defaults=True), *numbers), *ran]
+        ends = pair.split("..")
+        names = {name: at for at, name in enumerate((*(f"spark-{end}" for end in ends), *ends))}
+        of_checkpoints = {name: at for at, name in enumerate(ran, len(names))}
+        value = dumped.dump_python(known, mode="json", exclude_defaults=True)
+        first[pair] = [number(value, names, of_checkpoints), *ran]
     lines = (first, *(key[1] if isinstance(key, tuple) and key and isinstance(key[0], type) else key for key in values))
     return "\n".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in lines).encode()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -17,13 +16,8 @@ from reports.results.published import BASELINES
 PAIRS = BASELINES / "pairs.xz"
 """The pairs, from ``python -m tools.publish_pairs``, as JSON: each with the number of its value, and whose checkpoints answer. Then a
 line for each value, which is there once: a text or a number, the numbers of a list's values, or, below zero, the number of the list of
-a mapping's keys, then of its values. The first numbers mean the names of the pair, as pairs of other patch releases are much alike."""
-
-
-def names_of(pair: str, ran: Sequence[str]) -> list[str]:
-    """Return the texts that the first numbers mean; ``pair``: ``3.5.9..4.3.0``; ``ran``: the targets whose checkpoints answer, if any."""
-    ends = pair.split("..")
-    return [*(f"spark-{end}" for end in ends), *ends, *(ran or ("", ""))]
+a mapping's keys, then of its values. The first six mean the names of the pair's targets, its versions, and the names of those whose
+checkpoints answer, as pairs of other patch releases are much alike."""
 
 
 def published_pair(before: str, after: str) -> KnownPair | None:
@@ -41,13 +35,12 @@ def published_pair(before: str, after: str) -> KnownPair | None:
     if asked not in pairs:
         return None
     number, *ran = pairs[asked]
-    names = names_of(asked, ran)
+    names = [*(f"spark-{end}" for end in asked.split("..")), *asked.split(".."), *(ran or ("", ""))]
+    lines[:0] = [json.dumps(name).encode() for name in names]
 
     @cache
     def value(number: int) -> Any:
-        if number < len(names):
-            return names[number]
-        read = json.loads(lines[number - len(names)])
+        read = json.loads(lines[number])
         if not isinstance(read, list):
             return read
         if read and read[0] < 0:
