@@ -683,7 +683,10 @@ def _interval(us: int) -> str:
 
 def _condition(join: PlanNode, sides: Sequence[_Side]) -> str:
     """Write the condition of a physical join with the columns of what the model runs."""
-    made = [" ".join(below.arguments for below in side.downwards()) for side in join.children]
+    # A side that reuses the exchange of the other names its columns before those of the other.
+    made = [
+        " ".join(below.arguments.partition("], Exchange ")[0] for below in side.downwards()) for side in join.children
+    ]
 
     def named(found: re.Match[str]) -> str:
         holding = [at for at, text in enumerate(made) if re.search(rf"(?<!\w){re.escape(found[1])}#{found[2]}\b", text)]
