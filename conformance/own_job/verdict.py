@@ -338,8 +338,11 @@ def _handoffs(run: JobRun) -> tuple[Handoffs, ...]:
 def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
         return "fails"
-    if not all(map(has_behaviour, wholes)) or not emitted:
+    if not all(map(has_behaviour, wholes)):
         return "unknown"
+    if not emitted:
+        refused = all(whole.observation is not None and whole.observation.error is not None for whole in wholes)
+        return "fails" if refused else "unknown"
     if different:
         return "differs"
     return "same" if complete else "fails"

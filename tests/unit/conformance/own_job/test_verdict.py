@@ -510,7 +510,9 @@ def test_a_column_that_is_no_timestamp_in_the_sample_is_named_with_the_options_t
     name: str, message: str
 ) -> None:
     failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=(name,), message=message)))
-    (_, before), (_, after) = judge_job(ran(failed, failed, failed, failed)).failures
+    verdict = judge_job(ran(failed, failed, failed, failed))
+    assert (verdict.answer, verdict.exit_code, verdict.handoffs) == ("fails", 2, ())
+    (_, before), (_, after) = verdict.failures
     assert before == after
     assert before.startswith(f"count is int in the sample of events, and the query wants a TIMESTAMP ({name}): ")
     assert "--schema 'events=`event_time` timestamp, `count` timestamp'" in before

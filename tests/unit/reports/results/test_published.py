@@ -15,6 +15,7 @@ from conformance.core.case import Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
+from reports.analysis import published_pairs
 from reports.analysis.releases import LineRelease, release_lines
 from reports.analysis.report import Report
 from reports.html.overview_pages import bugs_page
@@ -42,6 +43,7 @@ def baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(published, "BASELINES", tmp_path)
     monkeypatch.setattr(published, "UPGRADES", tmp_path / "upgrades")
     monkeypatch.setattr(published, "PATCHES", tmp_path / "patches")
+    monkeypatch.setattr(published_pairs, "PAIRS", tmp_path / "pairs.xz")
     a.results(tmp_path / "lines.jsonl.xz", LINES)
     a.results(tmp_path / "patches" / "3.jsonl.xz", PATCHES)
     published.published_patches.cache_clear()
