@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import typer
@@ -110,18 +112,21 @@ class _ReportsErrors:
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command line and end the process with its exit code."""
-        with safe_streams(), on_stop():
+        stops: list[int] = []
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            stops.append(number)
+            signal.default_int_handler(number, frame)
+
+        with safe_streams(), on_stop(stop):
             try:
                 code = super().main(*args, **{**extra, "standalone_mode": False})  # type: ignore[misc]
                 flush()
             except Exception as error:
                 cause = error.__cause__
-                # Click takes each EOFError for the end of what a user types, and nothing is asked here. Python 3.11 wraps a
-                # KeyboardInterrupt that comes while it makes a class.
-                stopped = isinstance(cause, KeyboardInterrupt)
-                code = (
-                    130 if stopped else _report_error(cause if isinstance(cause, EOFError) else error, debug=self.debug)
-                )
+                # Click takes each EOFError for the end of what a user types, and nothing is asked here.
+                error = cause if isinstance(cause, EOFError) else error
+                code = _report_error(error, debug=self.debug, stopped=bool(stops))
             # A command returns nothing, or ends early with `typer.Exit(code)`.
             sys.exit(code or 0)
 
@@ -196,8 +201,11 @@ def _with_remedy(message: str, arguments: Sequence[str]) -> str:
     return f"{message.rstrip('.')}. Did you mean {near[0]!r}?" if near else message
 
 
-def _report_error(error: Exception, *, debug: bool) -> int:
-    """Print what went wrong; returns the exit code, which counts also where nothing can be printed, because the disk is full."""
+def _report_error(error: Exception, *, debug: bool, stopped: bool) -> int:
+    """Print what went wrong; returns the exit code, which counts also where nothing can be printed, because the disk is full.
+
+    ``stopped``: a signal came before. Python 3.11 and pydantic wrap a KeyboardInterrupt that comes while they make a class.
+    """
     code = getattr(error, "exit_code", None)
     # Of an InvalidCase, which takes long to import.
     problems = getattr(error, "problems", None)
@@ -218,6 +226,8 @@ def _report_error(error: Exception, *, debug: bool) -> int:
         lines = [f"conformance: {f'{error.filename}: ' if error.filename else ''}{cause(error)}"]
     elif isinstance(error, MemoryError):
         lines = ["conformance: there is not enough memory for these files"]
+    elif stopped:
+        code, lines = 130, []
     else:
         what = printable(f"{type(error).__name__}: {error}")[:_LONGEST]
         lines = [

@@ -2,9 +2,11 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import tomllib
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from inspect import getdoc
@@ -16,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.cli import commands
-from conformance.cli.main import app
+from conformance.cli.main import app, main
 
 HEAVY = {
     *("docker", "harness", "hypothesis", "jinja2", "jsonschema", "pydantic", "reports", "sqlglot"),
@@ -273,3 +275,18 @@ def test_a_compiled_module_that_is_cut_off_is_named(monkeypatch):
     done = CliRunner().invoke(app, ["maintain", "columns"])
     assert done.exit_code == commands.FAILED
     assert "a defect of this program: EOFError: marshal data too short" in done.stderr
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_what_a_library_makes_of_a_stop_is_no_defect(monkeypatch, capsys, stopped):
+    def wraps_what_comes(_):
+        with suppress(KeyboardInterrupt):
+            if stopped:
+                signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("Error building the serializer")
+
+    monkeypatch.setattr(commands, "import_module", wraps_what_comes)
+    with pytest.raises(SystemExit) as ended:
+        main(["gate"])
+    said = capsys.readouterr().err
+    assert (ended.value.code, "a defect of this program" in said) == ((130, False) if stopped else (3, True))
