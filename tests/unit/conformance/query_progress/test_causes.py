@@ -12,7 +12,7 @@ from conformance.query_progress.answer import ProgressExplanation, explain_progr
 from conformance.query_progress.causes import rule, written
 from conformance.suite.discovery import shipped
 from tests.support.commands import answer_of
-from tests.unit.conformance.query_progress.lines import pretty, progress
+from tests.unit.conformance.query_progress.lines import pretty, progress, stamp
 
 DATA = Path(__file__).parent / "data"
 LOGS = sorted(DATA.rglob("*.jsonl"))
@@ -409,6 +409,19 @@ def test_windows_of_an_hour_keep_their_state_for_an_hour(step, causes):
     assert all(
         "longer windows, join bounds or timeouts than 1 h 40 min" in cause.evidence[-1] for cause in query.causes
     )
+
+
+@pytest.mark.parametrize(("without_data", "causes"), [(False, ["watermark-not-used"]), (True, [])])
+def test_a_sample_of_half_an_hour_shows_by_micro_batches_without_data_whether_the_watermark_is_used(
+    without_data, causes
+):
+    lines = []
+    for n in range(8):
+        kept = {"state": {"stateStoreSave": n + 1}, "out": 1}
+        lines.append(progress(len(lines), high=n * 5, mark=max(0, n * 5 - 10), timestamp=stamp(n / 60), **kept))
+        if without_data:
+            lines.append(progress(len(lines), mark=max(0, n * 5 - 5), rows=0, timestamp=stamp(n / 60), **kept))
+    assert named(lines) == causes
 
 
 @pytest.mark.parametrize(
