@@ -6,7 +6,8 @@ Each file may cover other cases and other versions; later files win. What is pub
 Every answer is judged by the cases of today. The newest release of a line is left out: it has a column in the published matrix.
 An answer to a case that has changed since is kept if the case of today still expects it, else the cell is ``not-run``, as one
 that no run covers. An answer to the case as it is today is published whatever it is; one that the case does not expect is named.
-How long micro-batches took is left out: it is the bulk of a compressed file.
+How long micro-batches took is left out: it is the bulk of a compressed file. What is derived of the results is made again by
+``python -m tools.publish_pairs``.
 """
 
 from __future__ import annotations
