@@ -33,8 +33,13 @@ _ATTRIBUTE = re.compile(r"[^\s,()\[\]{}]+?#\d+")
 _ID = re.compile(r"#\d+")
 _NUMBER = re.compile(r"#\d+L?(-T\d+ms)?")
 _EVENT_TIME = re.compile(r"[^(]*#\d+L?-T\d+ms")
-_JOINS = re.compile("StreamingSymmetricHashJoin")
-_GROUPS = re.compile("StateStoreSave|SessionWindowStateStoreSave|StreamingDeduplicate.*|.*WithState.*")
+_GROUPING = (
+    "StateStoreSave",
+    "SessionWindowStateStoreSave",
+    "StreamingDeduplicate",
+    "StreamingDeduplicateWithinWatermark",
+)
+"""The operators of a physical plan that keep state by key, beside functions ``…WithState``."""
 _COLLECTS = re.compile(r"(?<!sort_array\()(?<!array_sort\()\b(collect_list|collect_set|array_agg)\(")
 
 
@@ -126,23 +131,25 @@ class JobPlan:
         if PHYSICAL_PLAN not in self.text:
             return tuple(node for node in nodes if node.name != "Join" or all(map(_is_stream, node.children)))
 
+        grouping = [node for node in self._physical if node.name in _GROUPING or "WithState" in node.name]
+
         def of_tables(node: PlanNode) -> bool:
             """The analysed plan of a query that ran does not tell tables from streams; the physical one has those of streams only."""
             of_kind = [other for other in nodes if (other.name == "Join") == (node.name == "Join")]
-            keeping = self.joins if node.name == "Join" else self._physical(_GROUPS)
+            keeping = self.joins if node.name == "Join" else grouping
             unmarked = not all(map(self.marks, node.children)) and bool(self.watermarks)
             return len(keeping) < len(of_kind) and (unmarked or not keeping)
 
         return tuple(node for node in nodes if not of_tables(node))
 
-    def _physical(self, name: re.Pattern[str]) -> tuple[PlanNode, ...]:
-        nodes = (node for root in physical_plan(self.text) for node in root.downwards())
-        return tuple(node for node in nodes if name.fullmatch(node.name))
+    @cached_property
+    def _physical(self) -> tuple[PlanNode, ...]:
+        return tuple(node for root in physical_plan(self.text) for node in root.downwards())
 
     @cached_property
     def joins(self) -> tuple[PlanNode, ...]:
         """The joins of streams in the physical plan."""
-        return self._physical(_JOINS)
+        return tuple(node for node in self._physical if node.name == "StreamingSymmetricHashJoin")
 
     @cached_property
     def first(self) -> PlanNode | None:

@@ -79,10 +79,12 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
         return next(found(job.run), None) if job.run else None
 
     alone = _units(job) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first) or _future_row(job)
+    # A value that is null does not make other rows late, as another pattern does.
+    if alone and alone.id != "null-event-time":
+        return (alone,)
     late = _partition(job) or _short_delay(job)
     if alone:
-        # A value that is null does not make other rows late, as another pattern does.
-        return (alone, late) if alone.id == "null-event-time" and late else (alone,)
+        return (alone, late) if late else (alone,)
     never = tuple(_never_removed(job))
     waits = None if never or job.seen.error else of_run(silent_source) or _waits(job)
     return tuple(cause for cause in (late, _again(job), *never, waits) if cause is not None)

@@ -129,15 +129,21 @@ def _only_functions(file: Path) -> list[str]:
     with suppress(SyntaxError, ValueError):
         body = ast.parse(file.read_bytes()).body
         functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.args.args]
-        quiet = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
-        calls = any(
-            isinstance(each, ast.Call) for node in body if not isinstance(node, quiet) for each in ast.walk(node)
-        )
-        controls = any(not isinstance(node, quiet | ast.Assign | ast.AnnAssign | ast.Expr) for node in body)
-        decorated = any(node.decorator_list for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef))
-        if not calls and not controls and not decorated:
+        if not any(map(_does_more, body)):
             return [function.name for function in functions]
     return []
+
+
+def _does_more(statement: ast.stmt) -> bool:
+    """Whether a statement of a module may do more than define a name."""
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            return False
+        case ast.FunctionDef() | ast.ClassDef():
+            return bool(statement.decorator_list)
+        case ast.Assign() | ast.AnnAssign() | ast.Expr():
+            return any(isinstance(part, ast.Call) for part in ast.walk(statement))
+    return True
 
 
 class SampleReader(Protocol):

@@ -25,7 +25,14 @@ from conformance.core.spark_types import DataType, Field, NotAType, Schema, pars
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical, show
 from conformance.language.streams import FORMATS, NotRows, rows_in
 from conformance.own_job.many_rows import MOST_IN_A_CASE, NO_INSTANT, EventTime, SampleRow, Stored, instant_of, kept
-from conformance.own_job.written_time import WrittenTime, instant_text, json_object, separator_of, written_time
+from conformance.own_job.written_time import (
+    WrittenTime,
+    column_and_format,
+    instant_text,
+    json_object,
+    separator_of,
+    written_time,
+)
 
 SampleRecord: TypeAlias = Mapping[str, Json]
 ArrivalOrder: TypeAlias = str
@@ -132,10 +139,10 @@ def read_sample(
     ddl = "value STRING" if as_text else ddl
     schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
     in_zone = _zone(path, zone) if zone is not None else None
-    column_as, format = (event_time or "").partition(" as ")[::2]
+    named, format = column_and_format(event_time or "")
     # A TIMESTAMP of the schema that the file has in another form is read as it is written; text stays text.
-    written = {column_as: format} if format and ddl is not None and column_as in _instants(schema) else {}
-    event_time = column_as if written else event_time
+    written = {named: format} if format and ddl is not None and named in _instants(schema) else {}
+    event_time = named if written else event_time
     names: dict[str, None] = {}
     arrivals_of, arrival_of = array("q"), _arrival(path, arrived) if arrived is not None else None
 
@@ -155,7 +162,7 @@ def read_sample(
         raise UnusableSample(path, "has no rows")
     wanted = [field.name for field in schema.fields]
     lacking = tuple(name for name in wanted if name not in names)
-    unread = tuple(name for name in names if name not in wanted and name != (arrived or "").partition(" as ")[0])
+    unread = tuple(name for name in names if name not in wanted and name != column_and_format(arrived or "")[0])
     if lacking and missing == "refuse":
         raise UnusableSample(path, _without(lacking, unread, schema))
     times = partial(_times_in, path, schema, column, in_zone, arrived, written, as_text=as_text)
@@ -191,7 +198,7 @@ def _times_in(
 
 def _arrival(path: Path, column: str) -> Callable[[SampleRecord, int], int]:
     """Return what reads the time of arrival of a record, in µs; it raises UnusableSample if there is none."""
-    name, _, format = column.partition(" as ")
+    name, format = column_and_format(column)
     is_text = path.suffix.lower() == _CSV
 
     def arrival(record: SampleRecord, line: int) -> int:

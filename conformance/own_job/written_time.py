@@ -102,7 +102,7 @@ class WrittenTime:
 
 def written_time(row: Sequence[Json], names: Sequence[str], said: str | None = None) -> WrittenTime | None:
     """The times that a row shows, texts first; ``said``: what ``--event-time`` says, ``ordered_at as dd.MM.yyyy HH:mm``, ``ts as ms``."""
-    name, _, format = (said or "").partition(" as ")
+    name, format = column_and_format(said or "")
     if format and format not in _UNITS:
         pattern(format)
     keys = tuple(name.split("."))
@@ -114,6 +114,12 @@ def written_time(row: Sequence[Json], names: Sequence[str], said: str | None = N
         if format or _shape(value)
     ]
     return WrittenTime(tuple(sorted(places, key=lambda place: place.format in _UNITS))) if places else None
+
+
+def column_and_format(said: str) -> tuple[str, str]:
+    """Divide ``ts as ms``, as options name a time: where it stands, and how it is written, empty if that is not said."""
+    column, _, format = said.partition(" as ")
+    return column, format
 
 
 def instant_text(value: Json, format: str) -> str | None:

@@ -276,6 +276,10 @@ def growing(run: Run) -> Iterator[Cause]:
     if watermark is not None:
         batches = counted(len(points), "micro-batch")
         seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {batches}"
+    # In the progress of a sample, whose rows come faster than time passes, the query is idle between them: it then runs micro-batches
+    # without data, if its only operator uses the watermark.
+    alone = len(run.operators) == 1
+    unused = alone and not run.without_rows and by > _MANY * (run.ended - run.started)
     for at, operator in enumerate(run.operators):
         if text := _partly_kept(run, at):
             yield Cause.of("state-partly-kept", f"{operator.title}: {text}")
@@ -285,13 +289,10 @@ def growing(run: Run) -> Iterator[Cause]:
         if operator.name in _RELEASING and complete and not _joins(run, operator):
             continue
         name = operator.name or ""
-        # In the progress of a sample, whose rows come faster than time passes, the query is idle between them: it then runs micro-batches
-        # without data, if its only operator uses the watermark.
-        unused = by > _MANY * (run.ended - run.started) and not run.without_rows and len(run.operators) == 1
         # A deduplication keeps a row until the watermark passes it; windows, bounds and timeouts keep it longer.
         passes = name == "dedupe" or by >= _HOUR_MS or unused
         # Micro-batches without data follow a move of the watermark if a join has a bound for it.
-        bounded = name == _JOIN and len(run.operators) == 1 and run.without_rows * _FEWER > run.batches
+        bounded = name == _JOIN and alone and run.without_rows * _FEWER > run.batches
         if operator.grows and not bounded and (watermark is None or (passes and passed * 2 >= len(points) > 0)):
             text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
             named = "watermark-not-used" if name else "state-never-removed"

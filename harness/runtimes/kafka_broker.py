@@ -279,7 +279,7 @@ class Kafka:
         ``given``: the user's own ``spark.jars``, which stay.
 
         Raises:
-            HarnessError: there is no connector for this Spark, a jar cannot be fetched, or the broker has failed to start before.
+            HarnessError: this Spark has no connector, a jar cannot be fetched, or the broker failed to start for an earlier engine.
         """
         Kafka(self._servers)  # raises if the user's is gone
         released, jars = connector(version, environment, on_progress)
