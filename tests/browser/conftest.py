@@ -1,7 +1,5 @@
 """A real Chromium, and the sample report in both its forms. Without a Chromium these tests are skipped, and say so."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a page shows cut off, or one text over another."""
 
-from __future__ import annotations
-
 WRONG = r"""() => {
   const wrong = [], width = document.documentElement.clientWidth, parts = new Map();
   const whole = document.documentElement.scrollWidth;

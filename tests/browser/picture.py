@@ -3,8 +3,6 @@
 It is the first page of the report of the published results, as someone sees it who opens it.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

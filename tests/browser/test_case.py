@@ -1,7 +1,5 @@
 """A case: why, the query, the picture, and every step side by side."""
 
-from __future__ import annotations
-
 import pytest
 
 BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file"])

@@ -1,7 +1,5 @@
 """Two versions held against each other: the first thing one sees."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

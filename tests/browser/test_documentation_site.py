@@ -1,7 +1,5 @@
 """The site of the documentation: built without a warning, linked, searched, and read in a real Chromium."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The report for everyone: by keyboard, without JavaScript, in the dark, on a phone, on paper, and to axe."""
 
-from __future__ import annotations
-
 import io
 import re
 

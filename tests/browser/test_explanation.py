@@ -1,7 +1,5 @@
 """The page of ``explain --output``: nothing cut, axe without findings, what its controls do, and what is printed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

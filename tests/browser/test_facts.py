@@ -1,7 +1,5 @@
 """Every page of the published report states the same value for one fact."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

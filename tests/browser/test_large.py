@@ -1,7 +1,5 @@
 """A matrix of 2,000 cells answers its filters; ``benchmarks/report_size.py`` measures how fast."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.report_size import FILTER, SIZES, known, results

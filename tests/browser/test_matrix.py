@@ -1,7 +1,5 @@
 """The matrix: what its filters show, and that every view is a link."""
 
-from __future__ import annotations
-
 import pytest
 
 BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file"])

@@ -1,7 +1,5 @@
 """The playground in a real Chromium, from a server of this test: Pyodide comes from npm, so npm must be reachable."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """The published results as people read them: which door, which two versions, which step, and back."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.data import read_data

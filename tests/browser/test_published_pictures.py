@@ -1,7 +1,5 @@
 """The pictures of the published results: what lives, what is emitted, and that every value can be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.html.addresses import InAFolder, case_key

@@ -1,7 +1,5 @@
 """Many cases and many versions: what is loaded, found, and fits on a screen and on a phone."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.suite.discovery import Suite

@@ -1,7 +1,5 @@
 """The questions that people bring, each answered on the published results in at most three clicks from the first page."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sentences of the specification, on paper."""
 
-from __future__ import annotations
-
 import re
 
 from reports.html.specification_pages import LIST, write_specification

@@ -1,7 +1,5 @@
 """The page of one upgrade, on a phone and on paper."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

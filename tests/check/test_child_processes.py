@@ -1,7 +1,5 @@
 """One module of the product starts programs: `conformance.core.child_process`, which asks where they run and what they see."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is released: the wheel and the source distribution, built as a release builds them."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

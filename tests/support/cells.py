@@ -1,7 +1,5 @@
 """Answers of engines to one case, small enough to vary by hand, and results made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checkpoints for tests: those that real Sparks wrote (`tools.checkpoints`), and small ones written here."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zipfile

@@ -6,8 +6,6 @@ a whole, no process and no temporary folder is left, and nothing printed is a tr
 be right whenever they fall; all else follows from the seed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

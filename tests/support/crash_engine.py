@@ -1,7 +1,5 @@
 """An engine that counts rows by stream, keeps a checkpoint of files as Spark does, and may be wrong in one way."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

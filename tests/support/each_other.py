@@ -1,7 +1,5 @@
 """A judge for whom no oracle is right: what a campaign finds does not depend on the model's predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """How much the tests on real engines run: a few cases of each path by default, all of them for ``tox -e full``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Javas and an installer that answer like real ones and take no time."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """The gate over results at hand, in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers of commands as files, which a review reads: one for each answer, with what a terminal of each width shows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

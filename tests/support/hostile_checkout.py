@@ -1,7 +1,5 @@
 """A checkout in which whatever could run by accident leaves a canary: a file that shows that code of the checkout has run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.environments import script, wheel

@@ -1,7 +1,5 @@
 """A case and an observation of it, small enough to read, and ways to vary both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of a report as a browser with scripts has them."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

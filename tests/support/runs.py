@@ -1,7 +1,5 @@
 """Small runs, and the files they leave."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime

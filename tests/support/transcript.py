@@ -1,7 +1,5 @@
 """Pages of documentation as transcripts: files that they tell people to write, and commands with what they print."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ A micro-batch that runs again after a crash has the id it had before, so a sink 
 https://spark.apache.org/docs/latest/streaming/apis-on-dataframes-and-datasets.html#foreachbatch
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

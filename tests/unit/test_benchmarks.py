@@ -1,7 +1,5 @@
 """Benchmarks are run by hand: what they import must exist, also in the programs that they keep as text."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Iterator

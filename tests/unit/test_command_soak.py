@@ -1,7 +1,5 @@
 """A few commands of the weekly soak, and what it must notice: each broken promise ends it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every link and picture of the documentation leads to a file that is there, and to a heading of it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

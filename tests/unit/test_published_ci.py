@@ -1,7 +1,5 @@
 """What other repositories run of ours in their CI, in a checkout that a stranger has filled: no code of it runs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The promises, ports and threats in SECURITY.md, and the tests that they name."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

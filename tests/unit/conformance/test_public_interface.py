@@ -1,7 +1,5 @@
 """What `import conformance` offers, and what it costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 tests/engine/test_pytest_plugin.py starts pytest as a user does.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The fixture `watermark_case`, with miniature engines; and projects whose packages have the names of ours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The pages on the report and the gate, followed to the letter. Here results that are recorded stand in for an engine."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

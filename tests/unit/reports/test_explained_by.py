@@ -1,7 +1,5 @@
 """A violation that settings of the engine explain says so wherever results are shown, and blames no engine."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was removed from the answers is said to be missing, whatever shows them, and nothing is said to be the same of it."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

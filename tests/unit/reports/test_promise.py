@@ -1,7 +1,5 @@
 """What the README and the docs say of the published results, counted again from them."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from itertools import combinations

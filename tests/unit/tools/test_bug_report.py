@@ -1,7 +1,5 @@
 """``tools.bug_report``: each bug whose cause is known becomes a whole report, or the report says what is missing and why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Old results, judged by the cases and the entries of today."""
 
-from __future__ import annotations
-
 from itertools import islice
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What uv says about hashes, as the lines of ``harness/environments/hashes.txt``."""
 
-from __future__ import annotations
-
 from harness.environments import installer
 from tools import package_hashes
 

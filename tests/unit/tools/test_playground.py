@@ -1,7 +1,5 @@
 """The playground: what the reference model says about a trace that a reader writes, and what its page is made of."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

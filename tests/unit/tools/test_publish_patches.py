@@ -1,7 +1,5 @@
 """The published patch releases: judged by the cases of today, small, and open about what no run covers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The published upgrades: judged by the cases of today, small, and open about what no run covers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

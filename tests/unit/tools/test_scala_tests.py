@@ -1,7 +1,5 @@
 """What counts as a test in Scala source, and what its name is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.scala_tests import ScalaTest, scala_tests

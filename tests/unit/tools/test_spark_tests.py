@@ -1,7 +1,5 @@
 """The catalogue of Spark's tests against a jar with test sources, here a small one of our own."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

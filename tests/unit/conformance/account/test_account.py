@@ -1,7 +1,5 @@
 """The account of a micro-batch: what became of each row, which windows are in state, and who says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.account.account import (

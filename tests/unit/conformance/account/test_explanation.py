@@ -1,7 +1,5 @@
 """Explanations: what an engine did, from its observation, for code that no model predicts; and what the model says that it does."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

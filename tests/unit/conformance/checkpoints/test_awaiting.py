@@ -1,7 +1,5 @@
 """What awaits a checkpoint is what cases show on real engines, or what Spark's source says."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.checkpoints.awaiting import AwaitingChange, changes, reasons

@@ -1,7 +1,5 @@
 """What the logs of a checkpoint say, and what is wrong with a damaged one."""
 
-from __future__ import annotations
-
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A copy of a checkpoint keeps state and watermark, has sources that read nothing, and leaves the original as it is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """A file of the state that the next micro-batch needs is missing: it is found, and what Spark has purged is not missed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

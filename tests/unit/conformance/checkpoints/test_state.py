@@ -1,7 +1,5 @@
 """State schema files: the three formats, long schemas in pieces, and what is not one."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import PurePosixPath
 

@@ -1,7 +1,5 @@
 """Why Spark refuses a state, read from the messages that 3.5.9 and 4.3.0 gave."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

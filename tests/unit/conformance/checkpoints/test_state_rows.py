@@ -1,7 +1,5 @@
 """Rows in the state of checkpoints: those that real Sparks wrote, drawn ones, and files that are damaged or not known."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

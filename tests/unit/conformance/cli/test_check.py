@@ -1,7 +1,5 @@
 """``conformance check`` without an engine: what it says about wrong options and files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``conformance checkpoint inspect`` as it is called, on checkpoints that real Sparks wrote, and as its page says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Where commands look for the user's modules, and that they do only if they may run."""
 
-from __future__ import annotations
-
 import pytest
 import typer
 

@@ -1,7 +1,5 @@
 """Whatever fails while a command writes: each file is as before or complete, and the command says which file it could not write."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

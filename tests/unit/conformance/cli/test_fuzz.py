@@ -1,7 +1,5 @@
 """``conformance maintain fuzz`` from the outside: what it says, what it writes, how it ends."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

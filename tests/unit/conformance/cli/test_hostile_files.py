@@ -1,7 +1,5 @@
 """Files that a stranger, a crash or a mistake left: which exit code each ends with, and the one line that says why."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``conformance explain`` and ``conformance case validate --model`` as they are called."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

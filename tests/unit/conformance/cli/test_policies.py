@@ -1,7 +1,5 @@
 """``conformance maintain policies`` as it is called, and every command and case in its documentation."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

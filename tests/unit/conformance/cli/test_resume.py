@@ -1,7 +1,5 @@
 """``conformance checkpoint resume``: which query of which job it resumes a checkpoint with, before an engine runs it."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections.abc import Sequence

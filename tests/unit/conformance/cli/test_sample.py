@@ -1,7 +1,5 @@
 """``conformance sample``: a file for each source that a program reads, and none that is there is written over."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A secret among the options of a run is nowhere in what the run leaves, shows or starts."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

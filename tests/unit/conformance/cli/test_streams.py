@@ -1,7 +1,5 @@
 """Standard output: whoever reads it, and however little it takes."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

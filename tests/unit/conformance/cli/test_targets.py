@@ -1,7 +1,5 @@
 """``conformance targets``: what it shows, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``conformance case validate`` as it is called."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

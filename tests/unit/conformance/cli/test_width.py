@@ -1,7 +1,5 @@
 """Each command writes for the width that it has: no line is longer, and no word is left out. Files in ``golden`` show the answers."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Callable

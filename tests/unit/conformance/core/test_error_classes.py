@@ -1,7 +1,5 @@
 """Which class of an error says what it is; the classes are those of published results."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.observation import GENERIC, WRAPPERS, most_specific

@@ -1,7 +1,5 @@
 """The reason that an error gives, among the messages of the errors that only pass it on."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Which version lacks which metric."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.metrics import DROPPED, missing

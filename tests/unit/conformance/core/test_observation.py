@@ -1,7 +1,5 @@
 """What two answers are compared by."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

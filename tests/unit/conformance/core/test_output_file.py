@@ -1,7 +1,5 @@
 """Output files: complete or as they were, and one writer at a time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

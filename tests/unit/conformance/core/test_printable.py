@@ -1,7 +1,5 @@
 """Text of strangers on a terminal and in a log: seen, never obeyed."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

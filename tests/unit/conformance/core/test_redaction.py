@@ -1,7 +1,5 @@
 """Secrets of options: hidden wherever they could be read."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

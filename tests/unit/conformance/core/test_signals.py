@@ -1,7 +1,5 @@
 """A signal that stops a command leaves no temporary files, and a signal that is ignored stays ignored."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Data types, as a DDL schema and as Spark's simple strings write them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

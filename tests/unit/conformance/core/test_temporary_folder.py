@@ -1,7 +1,5 @@
 """A temporary folder goes with its process, however that ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

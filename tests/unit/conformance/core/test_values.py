@@ -1,7 +1,5 @@
 """Values: every notation of one value is equal, nothing else is."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

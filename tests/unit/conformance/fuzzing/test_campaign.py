@@ -1,7 +1,5 @@
 """A campaign finds differences, knows the documented ones, counts the rest, and loses nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

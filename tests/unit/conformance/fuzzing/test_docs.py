@@ -1,7 +1,5 @@
 """The page on drawn cases, followed to the letter."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from conformance.strategies import FAMILIES

@@ -1,7 +1,5 @@
 """An engine as an oracle: one process for many cases, several at a time, and ended with the campaign."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.fuzzing.campaign import EngineOracle

@@ -1,7 +1,5 @@
 """A case that shows something is made small, and still shows it."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.fuzzing.coverage import Drawing

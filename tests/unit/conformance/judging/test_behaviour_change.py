@@ -1,7 +1,5 @@
 """What changes from one answer to another, and what it means for an upgrade."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Differs, ExpectedError

@@ -1,7 +1,5 @@
 """Rows have the columns of the query of their step: a restart may replace it."""
 
-from __future__ import annotations
-
 from conformance.core.observation import Column, Observation
 from conformance.judging.comparison import divergence
 from conformance.judging.finding import NotOfTheType

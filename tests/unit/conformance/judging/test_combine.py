@@ -1,7 +1,5 @@
 """Several runs of one cell."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.judging.verdict import Verdict, combine, judge, no_answer

@@ -1,7 +1,5 @@
 """Progress, offset log and commit log: evidence of the same watermark. Progress and data source: of the same state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

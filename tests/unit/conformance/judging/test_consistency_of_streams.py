@@ -1,7 +1,5 @@
 """A query that does not read the stream to which the case gives rows has not run the case."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, RestartChange, Step

@@ -1,7 +1,5 @@
 """How findings read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

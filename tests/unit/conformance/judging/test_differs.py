@@ -1,7 +1,5 @@
 """Versions that differ: what an entry replaces, and entries that have gone stale."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

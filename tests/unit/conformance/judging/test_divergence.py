@@ -1,7 +1,5 @@
 """Whether two answers to a case are the same, whichever of them is first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

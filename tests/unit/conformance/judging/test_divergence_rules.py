@@ -1,7 +1,5 @@
 """What of two answers is compared, value by value, and how a divergence is told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Expected errors, unexpected errors, and errors that did not come."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Verdicts on a case whose checkpoint one version writes and another resumes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

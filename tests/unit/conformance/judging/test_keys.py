@@ -1,7 +1,5 @@
 """Every key of an expectation, held by an observation and broken by another."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

@@ -1,7 +1,5 @@
 """A mistake in the code of a case's author is broken, never a violation of Spark's; unless the case expects the error."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Upgrade

@@ -1,7 +1,5 @@
 """What holds of every multiset of rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Rows as multisets: what an expected row may be, what is missing, what is extra, and how a value is written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever a file holds, reading it ends in a case or in problems with places: never in another error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Any SQL text: the check answers, and what it lets through is a query over views, as a parser of others reads it too."""
 
-from __future__ import annotations
-
 import contextlib
 
 import sqlglot

@@ -1,7 +1,5 @@
 """PyYAML has two parsers, and a machine without libyaml has only the slow one: every file of the suite means the same to both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

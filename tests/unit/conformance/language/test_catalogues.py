@@ -1,7 +1,5 @@
 """The catalogues that cases refer to: complete, well formed, and read alike by YAML 1.1 and YAML 1.2."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Every file in ``invalid`` has exactly the problems that the text beside it lists, and no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

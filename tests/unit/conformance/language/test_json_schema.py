@@ -1,7 +1,5 @@
 """The published JSON Schema: in step with the readers, and with the models."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A file that holds as much as it may is read in time: nothing in it is looked at again for each other thing in it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

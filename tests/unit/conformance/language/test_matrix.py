@@ -1,7 +1,5 @@
 """Files that a ``matrix`` makes several cases of. What is wrong in one is in ``invalid/matrix-*``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a case says of the tests of Spark that it re-expresses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

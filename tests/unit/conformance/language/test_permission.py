@@ -1,7 +1,5 @@
 """Without --allow-code, nothing in a case runs a program, reads a file or names a class (docs/case-language/allow-code.md)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cases on watermark policies: how they are read, where they are kept apart from cases for Spark."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mistakes in queries are found without an engine, and nothing that Spark takes is called one. `invalid/` has the mistakes."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Case

@@ -1,7 +1,5 @@
 """What a valid file becomes."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from pathlib import Path

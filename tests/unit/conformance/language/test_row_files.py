@@ -1,7 +1,5 @@
 """Rows that a case takes from files beside it."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """``upgrades.yaml`` of a suite: why a version rejects the checkpoints of many cases, or resumes them with other results."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

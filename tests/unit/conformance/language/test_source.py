@@ -1,7 +1,5 @@
 """YAML as the 1.2 core schema reads it, by either parser."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from pathlib import Path

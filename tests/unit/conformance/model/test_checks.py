@@ -1,7 +1,5 @@
 """What earlier versions refused when a query starts; the cases hold what the newest does."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.spark_types import parse_schema

@@ -1,7 +1,5 @@
 """Values of scalar functions and operators, as Spark SQL documents them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

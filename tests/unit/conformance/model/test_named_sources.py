@@ -1,7 +1,5 @@
 """Names of sources, and what a restart may read, beside what the cases say of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.spark_types import parse_schema

@@ -1,7 +1,5 @@
 """Real-time mode: what is refused, and that the model does not predict the rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.spark_types import parse_schema

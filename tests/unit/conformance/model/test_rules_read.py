@@ -1,7 +1,5 @@
 """What a prediction has read of the rules: whatever else changes, it stays as it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

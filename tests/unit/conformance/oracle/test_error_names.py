@@ -1,7 +1,5 @@
 """The error that the model predicts against the error that a case expects: kind, stage and class count, the wording does not."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

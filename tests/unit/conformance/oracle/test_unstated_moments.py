@@ -1,7 +1,5 @@
 """Which steps leave open in which of their micro-batches rows come out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a `check` replaces and removes: what an earlier one wrote, and nobody changed since."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How much a check of a job runs: a number of steps that the rows do not change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

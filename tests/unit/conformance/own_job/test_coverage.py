@@ -1,7 +1,5 @@
 """What the sample of a job showed, and what its operators never did."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.observation import DROPPED_ROWS

@@ -1,7 +1,5 @@
 """The table of delays, by the model and the recorded answers of a real engine that ran the query with three of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

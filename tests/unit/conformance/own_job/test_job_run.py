@@ -1,7 +1,5 @@
 """A job on two miniature engines: real processes, no JVM. One query, and faults of the later version."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A method of a jar as a job: which text names one, and which class the jars lack."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

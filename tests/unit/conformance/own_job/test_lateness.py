@@ -1,7 +1,5 @@
 """Which rows a delay drops, by one pass over them, against the reference model, which runs the query with each delay."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

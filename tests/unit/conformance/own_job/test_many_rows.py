@@ -1,7 +1,5 @@
 """Samples with more rows than a case may have: they stay on disk, and what runs names files with them."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """How samples are divided: everything arrives once, in the order of the file or of event time, with what a watermark must cope with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """How a user names a function of a file."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A notebook as a job: its cells, what of it is skipped, and what is wrong with it, by file, cell and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A folder with `spark-pipeline.yml`: which files and settings it names, what is wrong with it, and the queries of its files."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What Spark's own runner of pipelines is asked, and what is said of its answer beside that of a flow as a query."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import closing

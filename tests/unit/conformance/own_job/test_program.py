@@ -1,7 +1,5 @@
 """What `check` makes of a program: what an engine says of it becomes queries with samples, or a message that says what to do."""
 
-from __future__ import annotations
-
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace

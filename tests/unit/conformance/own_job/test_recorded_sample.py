@@ -1,7 +1,5 @@
 """Rows that were read from a real source, and what is left of values that must not be shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

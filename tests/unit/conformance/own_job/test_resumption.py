@@ -1,7 +1,5 @@
 """What is said of a checkpoint of one's own that a version resumed."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.checkpoints.awaiting import AwaitingChange

@@ -1,7 +1,5 @@
 """Samples of a job's streams: rows and their schema from files as people have them."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

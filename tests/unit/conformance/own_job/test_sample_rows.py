@@ -1,7 +1,5 @@
 """What became of a sample's rows, by what the engines of both versions counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any

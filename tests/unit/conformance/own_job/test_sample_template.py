@@ -1,7 +1,5 @@
 """A template is a sample that can be read, whatever the types of its columns."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file of SQL as a job: its statements, the tables that they read, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

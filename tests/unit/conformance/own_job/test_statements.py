@@ -1,7 +1,5 @@
 """What a verdict on a job says of its checkpoints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 

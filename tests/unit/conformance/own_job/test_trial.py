@@ -1,7 +1,5 @@
 """A query tried on two miniature engines: what it writes and says, with what repeated rows show beside the sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace

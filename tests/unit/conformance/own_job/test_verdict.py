@@ -1,7 +1,5 @@
 """The verdict on a job: its checkpoints, and what was tried for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A case that Python code builds, and its run on a miniature engine."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Event times in text, numbers and JSON text: read, and written later in the same way."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.errors import WrongUsage

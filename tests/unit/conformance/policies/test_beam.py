@@ -1,7 +1,5 @@
 """Beam's KafkaIO against CustomTimestampPolicyWithLimitedDelayTest: times are offsets from a now, in milliseconds."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.policies.engines import LEAST, LimitedDelay

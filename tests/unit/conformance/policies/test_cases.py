@@ -1,7 +1,5 @@
 """The cases under ``cases/policies``: each agrees with its replay, and detects a changed parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

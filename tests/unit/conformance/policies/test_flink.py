@@ -1,7 +1,5 @@
 """Flink's watermarks against BoundedOutOfOrdernessWatermarksTest and WatermarksWithIdlenessTest."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.policies.engines import BoundedOutOfOrderness, IdlenessTimer, rules_for

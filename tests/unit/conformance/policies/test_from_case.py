@@ -1,7 +1,5 @@
 """Spark cases converted to traces: rows, micro-batches and times, and that Spark's rules then give what the cases expect."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

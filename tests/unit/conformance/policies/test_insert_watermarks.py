@@ -3,8 +3,6 @@
 An entry of a table is an event; what comes out is each watermark as ``wm(n)`` and each event that is not dropped, in order.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Sources, all of Hazelcast Jet 0.5: WatermarkPolicies_withFixedLagTest, Watermark
 WatermarkPolicies_limitingLagAndLullTest, WatermarkPolicies_limitingTimestampAndWallClockLag.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.policies.engines import (

@@ -1,7 +1,5 @@
 """Kafka Streams against KStreamWindowAggregateTest: which records find their window expired."""
 
-from __future__ import annotations
-
 from conformance.policies.engines import rules_for
 from conformance.policies.replay import replay
 from conformance.policies.trace import BatchBoundary, Event, Trace

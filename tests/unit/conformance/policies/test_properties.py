@@ -1,7 +1,5 @@
 """What holds of every trace under every policy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """Spark's own rules, and the quantile once proposed for it."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Hazelcast Jet's throttles and frames against the tables of WatermarkEmissionPolicyTest and WindowDefinitionTest."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.policies.rules import (

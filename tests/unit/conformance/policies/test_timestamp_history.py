@@ -1,7 +1,5 @@
 """Hazelcast Jet's TimestampHistory against the tables of its TimestampHistoryTest (0.5)."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.policies.engines import TimestampHistory

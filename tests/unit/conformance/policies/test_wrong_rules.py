@@ -1,7 +1,5 @@
 """Rules that are wrong on purpose: at least one case of ``cases/policies`` must disagree with each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

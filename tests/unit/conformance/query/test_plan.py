@@ -1,7 +1,5 @@
 """What a query consists of, from plans as Spark prints them."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.query.reading import (

@@ -1,7 +1,5 @@
 """What a query consists of, from its pipeline and its SQL."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Spark's own notation, as sqlglot gets it."""
 
-from __future__ import annotations
-
 import pytest
 from sqlglot import exp
 

@@ -1,7 +1,5 @@
 """What `explain --checkpoint --spark` asks an engine about state that is not read here, and what it says of the answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

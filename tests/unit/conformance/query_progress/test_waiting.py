@@ -1,7 +1,5 @@
 """What `explain --checkpoint` says of the state that waits, alone and beside the progress of the same query."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A violation that settings of the engine explain is called so: the case runs again with Spark's defaults, until these are few."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

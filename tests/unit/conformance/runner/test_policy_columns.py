@@ -1,7 +1,5 @@
 """Cases on watermark policies in the matrix: a column of their own, and nothing that counts elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

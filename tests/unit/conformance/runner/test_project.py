@@ -1,7 +1,5 @@
 """What ``[tool.conformance]`` of a project says, and that nothing of it runs code without permission."""
 
-from __future__ import annotations
-
 import os
 import re
 

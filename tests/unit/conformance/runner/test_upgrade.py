@@ -1,7 +1,5 @@
 """Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose what they must keep."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import replace
 from pathlib import Path

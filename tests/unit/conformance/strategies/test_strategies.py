@@ -1,7 +1,5 @@
 """Generated cases: each is a case, prints as itself, and together they reach what they are meant to reach."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import cache
 

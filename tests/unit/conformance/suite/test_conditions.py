@@ -1,7 +1,5 @@
 """Under which condition a job meets what a case shows, derived from what the case does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

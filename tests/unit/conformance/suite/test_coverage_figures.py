@@ -1,7 +1,5 @@
 """The figures of coverage in the documentation are those of the suite, and every gap of Spark's tests has its reason."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

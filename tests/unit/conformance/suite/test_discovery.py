@@ -1,7 +1,5 @@
 """Where cases are found, and what they are called."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import IO, Any

@@ -1,7 +1,5 @@
 """The features of cases, and which cases concern a query."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Case

@@ -1,7 +1,5 @@
 """``conformance case new`` and ``conformance case record``: from nothing to a case that says what a real Spark does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

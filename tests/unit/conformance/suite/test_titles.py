@@ -1,7 +1,5 @@
 """Titles that a matrix of cases generates are sentences: articles and plurals fit, and no name of a parameter is left."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Variants: what each makes of a case, and that what it shows is told as of the case."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The lines between the host and the driver, beside code that has its own ideas of input and output."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from threading import Timer

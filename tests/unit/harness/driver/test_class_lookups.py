@@ -1,7 +1,5 @@
 """What py4j finds is asked for once. The classes are as py4j has them, as far as names go."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

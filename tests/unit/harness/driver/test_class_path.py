@@ -1,7 +1,5 @@
 """What the class path of an engine begins with."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A clock that the steps of a case move: a query gets it before its first micro-batch, and rests until its time comes."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from types import ModuleType, SimpleNamespace

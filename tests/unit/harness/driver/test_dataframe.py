@@ -1,7 +1,5 @@
 """The calls that operations of a case become, without a pyspark."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The codes of failures, the reason that a Connect server gives, and the Java throwable behind an exception of any pyspark."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Whether a failure becomes an error of Spark or one of the driver's own, without a pyspark."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

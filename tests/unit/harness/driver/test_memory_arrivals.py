@@ -1,7 +1,5 @@
 """Rows on their way into the engine through its memory."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

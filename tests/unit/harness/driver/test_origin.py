@@ -1,7 +1,5 @@
 """Whose exception it is, by the innermost frame outside of the standard library."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Of the processes that connect to a port of this machine, only those of this user are served."""
 
-from __future__ import annotations
-
 import os
 import socket
 from types import SimpleNamespace

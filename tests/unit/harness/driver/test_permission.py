@@ -1,7 +1,5 @@
 """The driver refuses by Spark's own plans what the host's check of the text should have refused. The plans are those of Spark 3.5."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Each Python thread has its own connections to the JVM, and with them its own JVM threads."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import deque

@@ -1,7 +1,5 @@
 """What of the run of a pipeline by Spark's own runner needs no JVM: which sample a read gets, what is renamed, and what a refusal says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 

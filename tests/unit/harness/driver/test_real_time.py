@@ -1,7 +1,5 @@
 """Which micro-batches of a real-time query say something, and when it is at rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.driver.progress import IDLE_MICRO_BATCHES, at_rest, is_idle, reported, runs_by_the_clock

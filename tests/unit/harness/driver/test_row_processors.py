@@ -1,7 +1,5 @@
 """Stateful processors over rows, without a pyspark: the same answers as those over pandas frames."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime, timedelta
 from types import ModuleType, SimpleNamespace

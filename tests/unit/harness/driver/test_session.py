@@ -1,7 +1,5 @@
 """What the driver makes of Hadoop's settings."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 

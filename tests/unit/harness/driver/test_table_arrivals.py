@@ -1,7 +1,5 @@
 """Rows on their way into the engine as commits to tables: what is appended, when, and what the offsets say was read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

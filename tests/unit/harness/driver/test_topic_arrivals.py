@@ -1,7 +1,5 @@
 """Rows on their way into the engine as records: which partition, which timestamp, and what the offsets say was read."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.driver.arrivals import FileArrivals, MixedArrivals

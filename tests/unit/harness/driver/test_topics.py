@@ -1,7 +1,5 @@
 """What the driver asks of a broker, with a JVM that remembers it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 

@@ -1,7 +1,5 @@
 """Triggers, and releases that lack one."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Which data batches a step may have: one for each arrival, and each reads every stream that has one waiting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Any line that a driver may write: each is delivered, as a message or as one that is malformed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a case becomes on its way to the driver."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.case import Advance, FileSource, Idle, KafkaSource, Partitioned, Restart, Step

@@ -1,7 +1,5 @@
 """A child process that is let to end by itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Which modules of an environment are compiled."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

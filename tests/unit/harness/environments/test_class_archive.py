@@ -1,7 +1,5 @@
 """Who writes a class archive, when it is used, and when it is not."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

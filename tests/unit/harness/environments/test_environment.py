@@ -1,7 +1,5 @@
 """The variables an engine is started with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

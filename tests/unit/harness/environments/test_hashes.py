@@ -1,7 +1,5 @@
 """A pyspark is installed only if its file is the one of PyPI: by the real uv, from a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """Making environments in a checkout that a stranger has filled: nothing of it runs, and the user's own settings still count."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

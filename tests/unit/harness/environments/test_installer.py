@@ -1,7 +1,5 @@
 """What is asked of uv, with which variables, and how its failures read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

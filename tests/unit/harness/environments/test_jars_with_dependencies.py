@@ -1,7 +1,5 @@
 """Jars from Maven, with a Java that does what Ivy would."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

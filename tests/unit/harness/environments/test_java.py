@@ -1,7 +1,5 @@
 """Which Java serves, and what is said where none does."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a user told pip, told to uv."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

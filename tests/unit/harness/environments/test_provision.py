@@ -1,7 +1,5 @@
 """Environments are made once, whoever asks, and made again when they are not whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """Which interpreters are found, and which one is chosen."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

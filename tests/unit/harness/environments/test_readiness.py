@@ -1,7 +1,5 @@
 """Whether a target can run here, told without installing anything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which uv is used, and how it gets into the cache where there is none: by the real pip, from a folder."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Accelerators: what the data says of each, what the option refuses, and which operators of a plan are theirs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

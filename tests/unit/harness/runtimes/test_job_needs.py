@@ -1,7 +1,5 @@
 """Python and Java packages of a user's job."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

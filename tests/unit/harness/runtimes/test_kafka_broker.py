@@ -1,7 +1,5 @@
 """The broker and the connector of a run, with fake ones: which are used, and what is told if one cannot be had."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Where the user's code is, and how engines find it."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How Spark's runner of pipelines is started, and what is said if it gives no answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

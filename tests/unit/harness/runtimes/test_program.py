@@ -1,7 +1,5 @@
 """How a program of ours is started in an engine's environment."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

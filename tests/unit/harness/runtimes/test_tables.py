@@ -1,7 +1,5 @@
 """The packages of table formats: which belongs to which Spark, what an engine gets, and what is told where there is none."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Finding the pyspark beside the command without importing it."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import zipfile

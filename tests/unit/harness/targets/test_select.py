@@ -1,7 +1,5 @@
 """What people may ask for, and what they get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What `harness/targets/targets.yaml` says."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from itertools import pairwise
 

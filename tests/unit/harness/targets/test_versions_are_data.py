@@ -1,7 +1,5 @@
 """Which Spark versions there are is said in data files; code that named one would have to change with the next release."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

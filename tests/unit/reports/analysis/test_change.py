@@ -1,7 +1,5 @@
 """What changes between two versions, and what it means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whether checkpoints resume: what was observed, and what the cases document where nothing was."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace

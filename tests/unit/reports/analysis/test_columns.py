@@ -1,7 +1,5 @@
 """Columns of others: what may be published, what a comparison with Apache's release says, and that no total counts them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace

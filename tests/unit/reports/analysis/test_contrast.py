@@ -1,7 +1,5 @@
 """Known bugs that follow each other, two versions set against each other, and features that did not exist."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Work divided over processes: every item is done, and what goes wrong is raised here."""
 
-from __future__ import annotations
-
 import os
 import select
 import time

@@ -1,7 +1,5 @@
 """``conformance gate``: what may pass, what may not, and what cannot be said."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the gate reads and writes: the version that is asked for, and drafts of acceptances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which changes fail the gate: by the ``--fail-on`` threshold, and by what the query uses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the published results say to somebody whose query uses some features."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """How far case, engine and model agree, and what the page says about it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

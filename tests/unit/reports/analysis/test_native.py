@@ -1,7 +1,5 @@
 """How many cases an accelerator ran operators of, by the plans that engines showed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 As Flink's restore tests: a new operator, a new version or a new pair has no silent gap.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

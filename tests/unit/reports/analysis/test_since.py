@@ -1,7 +1,5 @@
 """Since when a version behaves as it does."""
 
-from __future__ import annotations
-
 import pytest
 
 from reports.analysis.change import since, turns

@@ -1,7 +1,5 @@
 """The numbers about two versions add up, row by row and column by column."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

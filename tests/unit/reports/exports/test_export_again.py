@@ -1,7 +1,5 @@
 """An export replaces an earlier export of its format, and no file of another kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

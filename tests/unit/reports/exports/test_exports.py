@@ -1,7 +1,5 @@
 """What CI systems read: each format as its schema says, and hostile text as text."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A case as PySpark: its query, and a script that runs it."""
 
-from __future__ import annotations
-
 import ast
 import re
 

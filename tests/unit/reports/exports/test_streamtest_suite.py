@@ -1,7 +1,5 @@
 """A case as a suite of Spark's own tests: its text. That Spark runs it, tests/engine/test_streamtest_suites.py shows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

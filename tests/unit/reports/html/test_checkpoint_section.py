@@ -1,7 +1,5 @@
 """What pages say about checkpoints of one version on another."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The feed of known bugs: valid Atom, one entry for each bug, ids and addresses that stay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """The pages for those who lost a row or want to understand: what they name exists, and every mode is drawn."""
 
-from __future__ import annotations
-
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 from reports.analysis.model_agreement import in_each_mode

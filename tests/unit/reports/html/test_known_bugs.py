@@ -1,7 +1,5 @@
 """What one can do about a known bug stands wherever a reader meets the bug."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

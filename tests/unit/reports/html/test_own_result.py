@@ -1,7 +1,5 @@
 """The results of one version: what is not as expected, and the published results beside it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parts of a page that are worked out: the timeline, who arrived when, the scale, the query as PySpark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every picture of the published results, held against the numbers in the results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The page of a case on a watermark policy, which the model answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reports.analysis.report import Report

@@ -1,7 +1,5 @@
 """What the search of a report finds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages: every link leads somewhere, nothing is fetched, text is text, and the same results give the same bytes."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

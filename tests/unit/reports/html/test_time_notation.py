@@ -1,7 +1,5 @@
 """Times stand on a page as the case writes them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

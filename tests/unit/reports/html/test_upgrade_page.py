@@ -1,7 +1,5 @@
 """The files about one upgrade: a page, a picture and a file of changes to accept."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """How long a window lives in the picture, and where its values stand."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Whatever a results file holds, reading and showing it ends in an answer or in an error that says which line is wrong and why."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

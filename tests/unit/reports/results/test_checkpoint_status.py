@@ -1,7 +1,5 @@
 """How a verdict on a checkpoint is shown: one sentence, sign and exit code for every command, and the words of files and JSON."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Compressed results files: written and read by their suffix, the same bytes for the same results, and bounded."""
 
-from __future__ import annotations
-
 import lzma
 import os
 import subprocess

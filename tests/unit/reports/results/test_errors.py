@@ -1,7 +1,5 @@
 """Damaged files: each kind of damage has its own error, which says what to do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

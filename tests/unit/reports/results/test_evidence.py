@@ -1,7 +1,5 @@
 """A record may not say more than its evidence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

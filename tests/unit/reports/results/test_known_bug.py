@@ -1,7 +1,5 @@
 """Known bugs: the ticket, and the release that fixed them."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.versions import SparkVersion

@@ -1,7 +1,5 @@
 """How much of a results file is read, and what its lines may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The catalogue of known bugs is valid, and names bugs and cases of the suite."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.core.versions import falling_into, releases

@@ -1,7 +1,5 @@
 """Results files are read and written; what is printed of them is in `reports.terminal` and in the commands."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

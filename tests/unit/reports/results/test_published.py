@@ -1,7 +1,5 @@
 """Published patch releases: read when asked for, compared in the cases that have an answer, and shown with their dates."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import re

@@ -1,7 +1,5 @@
 """Results files are written as cells come in and read back whole."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from threading import Thread

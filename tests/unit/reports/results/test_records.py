@@ -1,7 +1,5 @@
 """The records of a results file: what they hold, and what they refuse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Observations stay in the results file until they are asked for."""
 
-from __future__ import annotations
-
 import gc
 import subprocess
 import sys

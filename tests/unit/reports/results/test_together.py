@@ -1,7 +1,5 @@
 """Several results files as one: what is joined, and what does not fit."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The matrix: totals, the sentence, the exit code, and how it is drawn."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from dataclasses import replace

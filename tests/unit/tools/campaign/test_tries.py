@@ -1,7 +1,5 @@
 """A few tries of the weekly campaign, that it notices each fall, and that it goes on where it stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest.mock import patch
 

@@ -1,7 +1,5 @@
 """An engine of a soak in a few lines: micro-batches go on where the engine before it was killed."""
 
-from __future__ import annotations
-
 import json
 import queue
 import time

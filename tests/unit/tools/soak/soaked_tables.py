@@ -1,7 +1,5 @@
 """The tables of a small soak, made by an engine of a few lines and kept in SQLite: the laws are plain SQL."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field

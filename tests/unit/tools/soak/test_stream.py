@@ -1,7 +1,5 @@
 """Whether the query of a soak has read everything, without a pyspark."""
 
-from __future__ import annotations
-
 import io
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Where the optimiser of Spark places filters, and which aggregations it would leave out."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

@@ -1,7 +1,5 @@
 """The debugger speaks its protocol with a peer that stands for a JVM; numbers and layouts are those of Oracle's specification of JDWP."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Choosing a method of a jar by what Java says of its parameters, without a JVM."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A main method is held at the methods of Spark that it calls: fakes stand for py4j and the debugger, a thread of Python for the JVM's."""
 
-from __future__ import annotations
-
 import itertools
 import queue
 import subprocess

@@ -1,7 +1,5 @@
 """Whose mistake an error is that a Python worker reports as text. The texts are those of Spark 3.0.3, 3.5.9 and 4.3.0."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Running the cells of a notebook with the names of its platform, on a session that only remembers what it is asked."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Calling the author's functions, without a pyspark."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path

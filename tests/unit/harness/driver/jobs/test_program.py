@@ -1,7 +1,5 @@
 """Running a program of the author's unchanged, with a pyspark that only remembers what it is asked."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 import threading

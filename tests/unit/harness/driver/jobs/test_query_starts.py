@@ -1,7 +1,5 @@
 """Who may start a query: the harness, and the sink that a case names."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the driver says of a program: its sources with their columns, its queries with what they read, or what ended it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

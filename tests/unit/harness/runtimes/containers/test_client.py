@@ -1,7 +1,5 @@
 """Where the packages that speak to a container engine are missing, one line says so; everything else works."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
