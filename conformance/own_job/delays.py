@@ -24,7 +24,8 @@ from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_o
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
 from conformance.own_job.many_rows import NO_INSTANT
-from conformance.own_job.sample import RECORD_ARRIVAL, Sample, arrival_keys, when_sent
+from conformance.own_job.sample import RECORD_ARRIVAL, Sample
+from conformance.own_job.sample_arrivals import arrival_keys, when_sent
 from conformance.own_job.treatment import NotKnown, check_predicted, dropped_in, late_by
 from conformance.query import read_query
 from conformance.query_progress.query_page import DelaysShown, QueryPage

@@ -18,10 +18,10 @@ from conformance.language.printing import printed
 from conformance.language.source import MAX_BYTES, unknown
 from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.many_rows import lines_of
-from conformance.own_job.sample import (
+from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import (
     ENDS_COME_AGAIN,
     FAR_AHEAD_COMES,
-    Sample,
     SampleArrival,
     arrivals,
     too_many_for_a_case,

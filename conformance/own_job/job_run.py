@@ -27,9 +27,7 @@ from conformance.own_job.job_case import (
     telling_plan,
     with_expectations,
 )
-from conformance.own_job.sample import (
-    ENDS_COME_AGAIN,
-)
+from conformance.own_job.sample_arrivals import ENDS_COME_AGAIN
 from conformance.runner.execution import CellPlan, Collector, Display, Judge, Sink, execute, target_record, unseen
 from conformance.runner.resources import EngineUse
 from harness.engine.engine import EngineLocation

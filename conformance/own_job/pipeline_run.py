@@ -14,7 +14,8 @@ from conformance.judging.verdict import Status
 from conformance.language.streams import KAFKA
 from conformance.own_job.job_case import Flow, OwnQuery
 from conformance.own_job.many_rows import lines_of
-from conformance.own_job.sample import Sample, arrivals, too_many_for_a_case
+from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import arrivals, too_many_for_a_case
 from conformance.own_job.sql_file import for_the_runner, is_sql_file
 from conformance.own_job.trial import QueryAnswer
 from conformance.own_job.verdict import JobVerdict

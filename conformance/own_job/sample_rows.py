@@ -14,7 +14,8 @@ from conformance.core.values import show_ms
 from conformance.core.wording import counted
 from conformance.own_job.analyzed_plan import JobPlan
 from conformance.own_job.coverage import titles
-from conformance.own_job.sample import FAR_AHEAD, FAR_AHEAD_COMES, Sample
+from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import FAR_AHEAD, FAR_AHEAD_COMES
 from conformance.own_job.verdict import JobVerdict
 from reports.results.status import Statement
 

@@ -21,7 +21,8 @@ from conformance.own_job.records import NOTHING_KNOWN, record, write_results
 from conformance.own_job.resumption import GivenCheckpoint, Resumption, resume
 from conformance.own_job.resumption import record as record_of_checkpoint
 from conformance.own_job.resumption import statements as statements_of_checkpoint
-from conformance.own_job.sample import Sample, too_many_for_a_case
+from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import too_many_for_a_case
 from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.source_options import not_acting
 from conformance.own_job.statements import statements, stress_statement

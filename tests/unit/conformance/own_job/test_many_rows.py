@@ -13,12 +13,13 @@ from hypothesis import given, strategies
 from conformance.core.data import Json
 from conformance.core.spark_types import Field, Schema, parse_schema
 from conformance.core.values import canonical
-from conformance.own_job import many_rows, sample
+from conformance.own_job import many_rows, sample, sample_arrivals
 from conformance.own_job.coverage import never_shown
 from conformance.own_job.job_case import first_handoffs, own_function, rows_in_files, write_job
 from conformance.own_job.job_run import JobRun, next_cells
 from conformance.own_job.many_rows import Stored, instant_of, kept, lines_of
-from conformance.own_job.sample import Sample, arrivals, read_sample
+from conformance.own_job.sample import Sample, read_sample
+from conformance.own_job.sample_arrivals import arrivals
 from conformance.runner.resources import EngineUse
 from harness.engine.request import request_for
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
@@ -50,7 +51,7 @@ TYPES = strategies.sampled_from([parse_schema(f"a {NESTED.get(name, name)}").fie
 
 @pytest.fixture(autouse=True)
 def limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (many_rows, sample):
+    for module in (many_rows, sample, sample_arrivals):
         monkeypatch.setattr(module, "MOST_IN_A_CASE", 20)
 
 

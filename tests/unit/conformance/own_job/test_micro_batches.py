@@ -11,7 +11,8 @@ from conformance.core.data import Json
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import canonical
 from conformance.own_job.many_rows import NO_INSTANT, instant_of
-from conformance.own_job.sample import FAR_AHEAD, ArrivalOrder, Sample, arrivals
+from conformance.own_job.sample import ArrivalOrder, Sample
+from conformance.own_job.sample_arrivals import FAR_AHEAD, arrivals
 
 SCHEMA = parse_schema("t TIMESTAMP, n INT")
 EPOCH = 1_772_366_400

@@ -14,7 +14,8 @@ from conformance.cli.job_options import described
 from conformance.core.errors import WrongUsage
 from conformance.own_job.job_case import own_function, write_job
 from conformance.own_job.many_rows import NO_INSTANT
-from conformance.own_job.sample import UnusableSample, arrivals, read_sample
+from conformance.own_job.sample import UnusableSample, read_sample
+from conformance.own_job.sample_arrivals import arrivals
 
 
 def written(folder: Path, name: str, text: str) -> Path:

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.core.observation import EventTime, Observation
 from conformance.core.spark_types import parse_schema
-from conformance.own_job.sample import FAR_AHEAD_COMES, Sample
+from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import FAR_AHEAD_COMES
 from conformance.own_job.sample_rows import NOT_CLOSED, RowsOfVersions, SampleRows
 from tests.support.observations import batch, case, expect, ms, observed, step
 from tests.unit.conformance.own_job.test_statements import verdict
