@@ -17,10 +17,11 @@ from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
-from conformance.own_job.job_case import OwnQuery, telling_plan, write_sample
+from conformance.own_job.job_case import OwnQuery, telling_plan, write_job, write_sample
 from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, run_cell, run_cells
 from conformance.own_job.sample import Sample
+from conformance.own_job.sample_arrivals import FAR_AHEAD_COMES
 from conformance.own_job.treatment import RowsThere, TreatedRow, Treatment, batches_of, rows_given, together, treat_rows
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import SOUND
@@ -202,9 +203,16 @@ def explain_query(
         plan = JobPlan.of(seen)
         places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
+        kept_later = False
+        if seen.complete and any("EventTimeTimeout" in node.arguments for node in plan.stateful):
+            later = write_job(query, samples, folder, batches=batches).model_copy(update={"id": f"{case.id}-later"})
+            held = [
+                sum(batch.state) for of in (answer_of(later, target, where, display), seen) for batch in of.batches[-1:]
+            ]
+            kept_later = later.steps[-1].name == FAR_AHEAD_COMES and held[0] >= held[-1]
     treated = treat_rows(case, target.version, seen, plan, there, where.runtime.conf)
     zone = {**where.runtime.conf, **case.conf}.get("spark.sql.session.timeZone", "UTC")
-    explained = Explained(case, seen, plan, treated, query.trigger, zone, query.sink)
+    explained = Explained(case, seen, plan, treated, query.trigger, zone, query.sink, kept_later)
     return JobExplanation(query, target, explained, samples, every_us)
 
 

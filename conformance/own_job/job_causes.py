@@ -18,9 +18,18 @@ from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, duration, shortened
 from conformance.own_job.analyzed_plan import TITLES, JobPlan, is_event_time, keys_of, without_numbers
 from conformance.own_job.lateness import shortest_above
+from conformance.own_job.sample_arrivals import FAR_AHEAD
 from conformance.own_job.treatment import TreatedRow, TreatedRows, dropped_in, numbers_of
 from conformance.query.reading import PlanNode
-from conformance.query_progress.causes import Cause, growing, newest_first, short_delay, silent_source, units, written
+from conformance.query_progress.causes import (
+    Cause,
+    future_row,
+    newest_first,
+    short_delay,
+    silent_source,
+    units,
+    written,
+)
 from conformance.query_progress.tracks import Queries, Run
 from conformance.query_progress.wire import Progress
 
@@ -60,6 +69,8 @@ class Explained:
     zone: str = "UTC"
     """Of the session."""
     sink: str = ""
+    kept_later: bool = False
+    """Whether a row much later than all others removed none of its state."""
 
     @cached_property
     def run(self) -> Run | None:
@@ -78,7 +89,9 @@ def causes_of(job: Explained) -> tuple[Cause, ...]:
     def of_run(found: Callable[[Run], Iterator[Cause]]) -> Cause | None:
         return next(found(job.run), None) if job.run else None
 
-    alone = _units(job) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first) or _future_row(job)
+    alone = _units(job) or _nulls(job) or _zone(job) or _other_time(job) or of_run(newest_first)
+    # Without the rows, progress shows it.
+    alone = alone or (_future_row(job) if job.treated.prediction is not None else of_run(future_row))
     # A value that is null does not make other rows late, as another pattern does.
     if alone and alone.id != "null-event-time":
         return (alone,)
@@ -304,9 +317,18 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
     if error is not None and not _APPEND_REFUSED.search(error.message):
         return
     # Only what ran tells whether the code of a state function removes state.
-    by_clock = any("WithState" in node.name and "ProcessingTime" in node.arguments for node in plan.stateful)
-    grows = growing(job.run) if job.run and not by_clock else ()
-    yield from (cause for cause in grows if cause.id == "state-without-timeout")
+    for node, operator in zip(plan.stateful, job.run.operators if job.run else (), strict=False):
+        unset = "TransformWithState" in node.name and operator.looks is False
+        why = (
+            "it has no timeout"
+            if "NoTimeout" in node.arguments
+            else "it sets no timer or time to live"
+            if unset
+            else ""
+        )
+        why = why or (f"a row {FAR_AHEAD.days} days later removed none" if job.kept_later else "")
+        if "WithState" in node.name and operator.grows and why:
+            yield Cause.of("state-without-timeout", f"{operator.title}: {operator.rows:,} rows, never fewer; {why}")
     sizes = (str(sum(batch.state)) for batch in job.seen.batches if batch.kind == "data")
     evidence = f"rows in state after each micro-batch: {', '.join(sizes)}"
     evidence = "the query is refused: it needs a watermark there" if refused else evidence

@@ -313,9 +313,9 @@ class _Rows:
         for mark in self.plan.watermarks:
             if (rows := self.there.get(mark.input)) is None or (of_sample := self._of_sample(mark.node, rows)) is None:
                 continue
-            stream, numbers = of_sample
+            streams, numbers = of_sample
             self.numbers[mark.input] = numbers
-            for number in set(self.of_stream[stream]) - set(numbers):
+            for number in {at for stream in streams for at in self.of_stream[stream]} - set(numbers):
                 made[number] = replace(made[number], treatment="filtered")
             if (at_time := rows.place(mark.column)) is None:
                 continue
@@ -326,19 +326,29 @@ class _Rows:
                 made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, treatment=how)
         yield from made
 
-    def _of_sample(self, node: PlanNode, rows: RowsThere) -> tuple[str, list[int]] | None:
+    def _of_sample(self, node: PlanNode, rows: RowsThere) -> tuple[list[str], list[int]] | None:
         """Return whose rows an operator gets, and the number of the row that each comes from; None if that does not tell.
 
-        It is the stream whose columns the leaves below the operator have; of several, the one whose values the rows have.
+        It is the stream whose columns the leaves below the operator have; of several, the one whose values the rows have. A union has the
+        rows of its branches one after the other.
         """
+        of_branches = [self._streams(branch) for branch in _branches(node)]
+        if len(of_branches) > 1:
+            united = [stream for streams in of_branches for stream in streams]
+            numbers = [number for stream in united for number in self.of_stream[stream]]
+            whole = len(united) == len({*united}) == len(of_branches) and len(numbers) == len(rows.rows)
+            return (united, numbers) if whole and all(of_branches) else None
+        found = {name: self._numbers(name, rows, compared=len(of_branches[0]) > 1) for name in of_branches[0]}
+        known = [([name], numbers) for name, numbers in found.items() if numbers is not None]
+        return known[0] if len(known) == 1 else None
+
+    def _streams(self, node: PlanNode) -> list[str]:
+        """Return the streams of which an operator may get the rows."""
         leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
         sent = [name for name, numbers in self.of_stream.items() if numbers]
         columns = {name: [re.escape(field.name) for field in self.case.streams[name].fields] for name in self.of_stream}
         fitting = [n for n, of in columns.items() if all(re.search(rf"(?<![^\s\[,]){each}#", leaves) for each in of)]
-        streams = fitting or (sent if len(sent) == 1 else [])
-        found = {name: self._numbers(name, rows, compared=len(streams) > 1) for name in streams}
-        known = [(name, numbers) for name, numbers in found.items() if numbers is not None]
-        return known[0] if len(known) == 1 else None
+        return fitting or (sent if len(sent) == 1 else [])
 
     def _numbers(self, stream: str, rows: RowsThere, *, compared: bool) -> list[int] | None:
         schema = self.case.streams[stream]
@@ -385,7 +395,9 @@ class _Rows:
                 raise NotKnown("several watermarks stand below one input of the operator")
             values, upper = [(self.treated[at].time_us,) for _, at in lower], rows.values([at_time])
         found = aligned(values, upper, rows.values(windows) if windows else None)
-        if found is None or (len(marks) > 1 and len({*values}) < len(values) > len({*found})):
+        # Rows whose event time is null may have no window.
+        timed = [value for value in values if value != (None,) or value in upper]
+        if found is None or (len(marks) > 1 and len({*timed}) < len(timed) > len({*found})):
             raise NotKnown("which rows pass what stands between the watermark and the operator")
         if rows.place(column) is None and (at_time := below.place(column)) is not None:
             time = Column(name=_TIME, type=below.columns.columns[at_time].type)

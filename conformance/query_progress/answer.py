@@ -10,7 +10,7 @@ from typing import Final
 
 from conformance.core.data import Json
 from conformance.core.wording import counted, duration, shortened
-from conformance.query_progress.causes import Cause, causes_of
+from conformance.query_progress.causes import Cause, causes_of, growth
 from conformance.query_progress.query_page import QueryPage
 from conformance.query_progress.reading import Event, Skipped, Watched, events, events_in
 from conformance.query_progress.tracks import Queries, Query, Run, same_place, short_name
@@ -40,7 +40,12 @@ class QueryExplanation:
 
     def _notes(self, detail: int = 2) -> Iterator[str]:
         yield from (f"restart: {line}" for line in changes(self.query)) if detail >= 0 else ()
+        yield from (f"not known: why state grows: {line}" for line in self._not_known())
         yield from _facts(self.query.worked) if self.query.worked and detail > 0 else ()
+
+    def _not_known(self) -> Iterator[str]:
+        """Yield the operators of which it does not show whether they will remove rows."""
+        yield from (why for run in self.query.worked[-1:] for why in growth(run) if isinstance(why, str))
 
     @property
     def page(self) -> QueryPage:
@@ -64,7 +69,8 @@ class QueryExplanation:
         runs, left_out = [_run_record(run) for run in self.query.runs], self.query.runs_left_out
         about = {"id": self.query.id, "name": self.query.name, "restarts": len(runs) - 1 + left_out}
         changed, causes = [*changes(self.query)], [cause.record() for cause in self.causes]
-        return {**about, "runs": runs, "runs_left_out": left_out, "changed": changed, "causes": causes}
+        why = {"changed": changed, "causes": causes, "not_known": [*self._not_known()]}
+        return {**about, "runs": runs, "runs_left_out": left_out, **why}
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from conformance.query_progress.wire import instant
 from conformance.suite.discovery import shipped
 
 _HALF_HOUR_MS: Final = 1_800_000
-_HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
+_LONGEST_MS: Final = 32 * _DAY_MS
+"""Longer than windows, join bounds and timeouts usually are."""
 _HALF_DAY_MS: Final = _DAY_MS // 2
 _TWICE: Final = 2
 _FEWER: Final = 4
@@ -33,6 +34,8 @@ _UNITS: Final = (
 """Event times as a multiple of the clock's, and the cause. Microseconds read as seconds overflow."""
 _RELEASING: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec", None)
 """Operators that emit in append mode what the watermark passes; before 3.2 none has a name."""
+_USING: Final = ("dedupeWithinWatermark", "sessionWindowStateStoreSaveExec")
+"""Operators that Spark refuses without a watermark that they use."""
 _JOIN: Final = "symmetricHashJoin"
 _GROWING: Final = {_JOIN: "join-without-bound", "dedupe": "deduplication-without-event-time"}
 
@@ -86,12 +89,12 @@ def causes_of(query: Query) -> tuple[Cause, ...]:
     run = runs[-1]
     # Event times in progress are those of one watermark, which another one may hold.
     wrong = chain(units(run.average or 0, run.ended), units(run.watermark or 0, run.ended, " of the watermark"))
-    for alone in chain(wrong, _nulls(run), newest_first(run), _future_row(run), _other_restart(runs)):
+    for alone in chain(wrong, _nulls(run), newest_first(run), future_row(run), _other_restart(runs)):
         return (alone,)
     late = [*_backlog(runs), *short_delay(runs)]
     dropped = chain(_changed_delay(runs), _partition(run), _half_a_day(run) if late else (), late)
     still = chain(silent_source(run), _no_data(run), _no_rows(query.runs), _nothing_released(runs))
-    return (*islice(dropped, 1), *islice(still, 1), *growing(run))
+    return (*islice(dropped, 1), *islice(still, 1), *(cause for cause in growth(run) if isinstance(cause, Cause)))
 
 
 def units(average: int, clock: int, of: str = "") -> Iterator[Cause]:
@@ -116,7 +119,7 @@ def _nulls(run: Run) -> Iterator[Cause]:
         yield Cause.of("no-event-time", text)
 
 
-def _future_row(run: Run) -> Iterator[Cause]:
+def future_row(run: Run) -> Iterator[Cause]:
     jump = run.jump
     if jump is None or run.watermark is None or not jump.after or jump.behind < jump.after:
         return
@@ -267,54 +270,40 @@ def _nothing_released(runs: list[Run]) -> Iterator[Cause]:
         yield Cause.of(cause, f"{counted(last.rows, 'row')} in state, 0 out; {times}")
 
 
-def growing(run: Run) -> Iterator[Cause]:
-    """Find operators that only add rows, although the watermark passes what they keep."""
-    watermark, points = run.watermark, run.points
-    passed = sum(watermark is not None and highest <= watermark for _, _, highest, *_ in points)
+def growth(run: Run) -> Iterator[Cause | str]:
+    """Say why the state of operators grows: causes, or what is not known."""
+    yield from filter(None, (_growth(run, at) for at in range(len(run.operators))))
+
+
+def _growth(run: Run, at: int) -> Cause | str | None:
+    operator, watermark, points = run.operators[at], run.watermark, run.points
+    name = operator.name or ""
     by = max(watermark - points[0][2], 0) if watermark is not None and points else 0
-    seen = "eventTime has no watermark"
-    if watermark is not None:
-        batches = counted(len(points), "micro-batch")
-        seen = f"watermark {instant(watermark)} has passed the event times of {passed} of {batches}"
-    # In the progress of a sample, whose rows come faster than time passes, the query is idle between them: it then runs micro-batches
-    # without data, if its only operator uses the watermark.
-    alone = len(run.operators) == 1
-    unused = alone and not run.without_rows and by > _MANY * (run.ended - run.started)
-    for at, operator in enumerate(run.operators):
-        if text := _partly_kept(run, at):
-            yield Cause.of("state-partly-kept", f"{operator.title}: {text}")
-        # In complete mode all rows of the state come out, and no micro-batch without data runs.
-        complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
-        # A join has no complete mode.
-        if operator.name in _RELEASING and complete and not _joins(run, operator):
-            continue
-        name = operator.name or ""
-        # A deduplication keeps a row until the watermark passes it; windows, bounds and timeouts keep it longer.
-        passes = name == "dedupe" or by >= _HOUR_MS or unused
-        # Micro-batches without data follow a move of the watermark if a join has a bound for it.
-        bounded = name == _JOIN and alone and run.without_rows * _FEWER > run.batches
-        if operator.grows and not bounded and (watermark is None or (passes and passed * 2 >= len(points) > 0)):
-            text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
-            named = "watermark-not-used" if name else "state-never-removed"
-            other = "state-without-timeout" if "WithState" in name else "no-watermark" if watermark is None else named
-            longer = f"longer windows, join bounds or timeouts than {duration(by)} show the same"
-            yield Cause.of(_GROWING.get(name, other), text, seen, *([longer] if by and name != "dedupe" else []))
-
-
-def _partly_kept(run: Run, at: int) -> str:
-    """Return how the state of an operator grows through all quarters of a run, although it removes rows and no more come; else empty."""
-    size, removed_in = len(run.points) // 4, run.operators[at].removed_in
-    if size < _MANY or removed_in is None or removed_in >= run.points[size][0]:
-        return ""
-    quarters = [run.points[number * size : (number + 1) * size] for number in range(4)]
-    least = [min(state[at] for *_, state in quarter) for quarter in quarters]
-    second, last = (quarter[-1][3] - quarter[0][3] for quarter in (quarters[1], quarters[3]))
-    behind = [highest - (watermark or 0) for quarter in quarters for _, watermark, highest, *_ in quarter[-1:]]
-    grows = all(before < after for before, after in pairwise(least)) and least[3] >= 2 * least[1]
-    if not grows or last > 1.5 * second or behind[3] > 1.5 * behind[1]:
-        return ""
-    rows = ", ".join(f"{rows:,}" for rows in least)
-    return f"at least {rows} rows in the quarters of {counted(run.batches, 'micro-batch')}, with as many rows in"
+    same = f"windows, join bounds or timeouts longer than {duration(by)}" if by else "a timeout by the clock"
+    # In complete mode all rows of the state come out, and no micro-batch without data runs; a join has none.
+    complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
+    grouping = name in _USING or (operator.name in _RELEASING and (complete or run.rows_out == 0))
+    if not operator.grows or (grouping and not _joins(run, operator)):
+        return None
+    text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
+    # Windows among the keys of a deduplication are seldom longer than a day.
+    long, looks, of_code = (
+        _DAY_MS + _HALF_HOUR_MS if name == "dedupe" else _LONGEST_MS,
+        operator.looks,
+        "WithState" in name,
+    )
+    if watermark is None and not of_code:
+        why = "eventTime has no watermark"
+    elif looks is False:
+        why = f"it did not look for rows to remove in {counted(operator.not_looked, 'micro-batch')}, which would take time"
+    elif looks is None and run.no_data_missing is not None and len(run.operators) == 1:
+        why = f"the watermark moved to {instant(run.no_data_missing[2])}, and no micro-batch without data ran; they may be off"
+    elif looks is None and by >= long:
+        why = f"the watermark has moved by {duration(by)}"
+    else:
+        return f"{text}, as with {same}" if of_code or looks is None else None
+    other = "no-watermark" if watermark is None else "watermark-not-used" if name else "state-never-removed"
+    return Cause.of("state-without-timeout" if of_code else _GROWING.get(name, other), text, why)
 
 
 def _joins(run: Run, operator: OperatorTrack) -> bool:

@@ -56,19 +56,26 @@ class OperatorTrack:
     """The micro-batches with rows after which it had more rows than ever before."""
     flat: int = 0
     """The micro-batches with rows since then."""
-    removed_in: int | None = None
-    """The first micro-batch that removed rows."""
+    evicts: bool = False
+    """Whether it removed rows."""
     dropped: int = 0
     dropped_in: list[int] = field(default_factory=list)
     """The first micro-batches that dropped rows."""
     counts_dropped: bool = False
     """Whether the version reports them: from 3.1 on."""
     commit_ms: int | None = None
+    batches: int = 0
+    looked: int = 0
+    """The micro-batches that looked for rows to remove."""
+    not_looked: int = 0
+    """Those that did not, which shows."""
 
     def add(self, progress: OperatorProgress, batch: int, with_rows: bool) -> None:
-        total = progress.num_rows_total
-        if self.removed_in is None and (total < self.rows or progress.num_rows_removed):
-            self.removed_in = batch
+        total, looks = progress.num_rows_total, progress.looks
+        self.batches += 1
+        self.looked += looks is True
+        self.not_looked += looks is False
+        self.evicts = self.evicts or total < self.rows or bool(progress.num_rows_removed)
         if with_rows:
             self.rises, self.flat = (self.rises + 1, 0) if total > self.peak else (self.rises, self.flat + 1)
         self.rows, self.peak = total, max(self.peak, total)
@@ -86,8 +93,11 @@ class OperatorTrack:
         return self.rises >= _FEW - 1 and self.flat * _FEW <= self.rises and not self.evicts and self.rows == self.peak
 
     @property
-    def evicts(self) -> bool:
-        return self.removed_in is not None
+    def looks(self) -> bool | None:
+        """Whether it looks for rows to remove; None if that does not show. Other work of the JVM may take the time for it, too."""
+        if self.looked >= _FEW - 1 and self.looked * _FEW >= self.batches and self.looked > self.not_looked:
+            return True
+        return False if self.not_looked >= _FEW - 1 and self.looked * _FEW <= self.not_looked else None
 
     @property
     def title(self) -> str:

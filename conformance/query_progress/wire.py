@@ -19,6 +19,10 @@ _OBJECT = re.compile(r"^(?:[a-z]\w*\.)+(\w+?)\$?(?:@[0-9a-f]+)?$|@[0-9a-f]+(?=[,
 """An object of Java by its class and hash, which is other in each run, or the hash alone. An address has its host there."""
 _USUAL = len("2026-03-01T12:00:00.000Z")
 _DAY_MS = 86_400_000
+_TAKES_TIME = 30_000
+"""The rows of a partition that take at least a millisecond to look through."""
+_PANDAS = "applyInPandasWithState"
+"""Python gets its rows that time out, which takes longer, however few they are."""
 _CYCLE = 400
 _CYCLE_DAYS = 146_097
 
@@ -62,12 +66,30 @@ class OperatorProgress(_Wire):
     operator_name: str | None = None
     """None before 3.2."""
     num_rows_total: int = 0
+    num_shuffle_partitions: int = 200
+    """Not written before 3.2."""
+    all_removals_time_ms: int | None = None
+    """Summed over tasks, each in whole milliseconds; None before 3.2."""
+    custom_metrics: dict[str, int] = {}
     num_rows_removed: int | None = None
     """None before 3.2."""
     num_rows_dropped_by_watermark: int | None = None
     """None before 3.1."""
     commit_time_ms: int | None = None
     """Summed over tasks; None before 3.2."""
+
+    @property
+    def looks(self) -> bool | None:
+        """Whether it looked for rows to remove, or has timers or variables that do; None if that does not show."""
+        metrics, known = self.custom_metrics, self.all_removals_time_ms
+        if "numRowsReadDuringEviction" in metrics:
+            known = metrics["numRowsReadDuringEviction"]
+        elif "numRegisteredTimers" in metrics:
+            # Of `transformWithState`, as the counts of variables with a time to live: numValueStateWithTTLVars.
+            known = metrics["numRegisteredTimers"] + sum(n for name, n in metrics.items() if name.endswith("TTLVars"))
+        elif not known and self.operator_name != _PANDAS:
+            known = None if self.num_rows_total < _TAKES_TIME * self.num_shuffle_partitions else known
+        return known > 0 if known is not None and self.num_rows_total else None
 
 
 class SourceProgress(_Wire):

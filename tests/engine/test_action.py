@@ -1,5 +1,7 @@
 """The action for GitHub, the component for GitLab and the hook for pre-commit, executed step by step in somebody else's repository."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

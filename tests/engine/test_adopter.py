@@ -1,5 +1,7 @@
 """A repository of somebody else, with the wheel installed beside it: from nothing to answers, as the documentation says."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """Another user of this machine at every port that a run opens: nothing is answered to them, and the run ends as it would have."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

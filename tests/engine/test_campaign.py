@@ -1,5 +1,7 @@
 """A few tries of each part of the campaign that needs engines or a compiler, drawn by a seed that is another every week."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

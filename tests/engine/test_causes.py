@@ -1,5 +1,7 @@
 """The causes of known bugs name places that Spark's source has: each file, and each method at its lines."""
 
+from __future__ import annotations
+
 import re
 import urllib.error
 import urllib.request

@@ -1,5 +1,7 @@
 """Damages of checkpoints by a seed: of those that Spark refuses, `inspect` finds nothing wrong with none."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

@@ -1,5 +1,7 @@
 """Tables of delays against engines that run the queries with these delays: the counts are the engine's."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections import Counter

@@ -1,5 +1,7 @@
 """Digests of many rows: other rows have another digest, whatever their types."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A real environment, from a real index: it is made, it holds what was asked for, and its Spark starts."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Every function and operator that Spark's documentation lists: what the engine accepts, the check of SQL does not call a mistake."""
 
+from __future__ import annotations
+
 import json
 import re
 import subprocess

@@ -1,5 +1,7 @@
 """Faulty and sound jobs on real engines: the cause is named, by the sample and by the progress of the same run, and no second one."""
 
+from __future__ import annotations
+
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path

@@ -4,6 +4,8 @@ one of each kind what Spark's test expects.
 What each holds and what comes after it is what Spark's test says, in its code and in its note on how the checkpoint was made.
 """
 
+from __future__ import annotations
+
 import re
 import zipfile
 from collections.abc import Iterator, Sequence

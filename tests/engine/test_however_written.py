@@ -1,5 +1,7 @@
 """One job as a function, a program, a method of Scala and of Java, and SQL: `conformance check` gives the identical verdict."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from pathlib import Path

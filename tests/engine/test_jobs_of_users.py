@@ -1,5 +1,7 @@
 """``conformance check`` of jobs of the kinds people write, each verdict held against plain PySpark doing the real thing."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Rows that arrive as files and are answered with digests: the same for other orders, another where a row differs."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The pages on one's own job and on the gate, followed to the letter with real Sparks, each in a folder of its own."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,7 @@
 """A vendor's pyspark with ten settings changed: each violation is explained by the settings that cause it, and none by the engine."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from harness.environments.provision import obstacle, prepare

@@ -1,5 +1,7 @@
 """The models of watermark policies against the engines' own classes: on random traces, and on every case."""
 
+from __future__ import annotations
+
 from collections import Counter
 from contextlib import ExitStack
 

@@ -1,5 +1,7 @@
 """`conformance check` of a program, unchanged: the verdict is that on the function, and nothing of the program's own is touched."""
 
+from __future__ import annotations
+
 import json
 import re
 import shlex

@@ -1,5 +1,7 @@
 """What `conformance check` says of jobs, held against what the two versions do: no reason, workaround or all-clear without its proof."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """What is read of rows: nothing that a job changes in its process changes it."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

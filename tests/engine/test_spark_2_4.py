@@ -1,5 +1,7 @@
 """Spark 2.4, which is chosen by name: what differs there, what its settings and threads need, and its checkpoint on the next line."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

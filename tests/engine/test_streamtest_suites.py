@@ -1,5 +1,7 @@
 """Cases as suites of Spark's own tests: green where the case conforms, red for the bugs that a release has."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Jobs with every trigger, however they are written: `conformance check` answers, and checkpoints are kept between the runs of a query."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 

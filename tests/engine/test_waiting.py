@@ -1,5 +1,7 @@
 """What waits in the state of checkpoints that an engine wrote, against Spark's own reader of the state, its progress and its event log."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 from collections.abc import Iterator

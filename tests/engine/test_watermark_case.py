@@ -1,5 +1,7 @@
 """A case that Python code builds, on a real Spark: the function runs as it is, and what differs is an assertion error."""
 
+from __future__ import annotations
+
 import importlib
 
 import pytest

@@ -400,8 +400,6 @@ class FaultyJob:
     """Whether ANSI mode, on by default from 4.0 on, ends the query."""
     progress: tuple[str, ...] | None = None
     """The causes by the progress of the same run, where progress shows others: fewer, or less of one."""
-    nameless: tuple[str, ...] | None = None
-    """The same before 3.2, where operators have no names in progress, if that is not the same."""
     first: str = "3.0.3"
     """The oldest version that has what the job uses."""
     last: str = "4.3.0"
@@ -429,8 +427,6 @@ class FaultyJob:
 
     def expected(self, version: str) -> Named:
         by_progress = self.causes if self.progress is None else self.progress
-        if version < "3.2" and self.nameless is not None:
-            by_progress = self.nameless
         if version < self.counted_since:
             by_progress = ()
         if self.fails_on_4 and version >= "4":
@@ -518,7 +514,7 @@ JOBS: Mapping[str, FaultyJob] = {
     ),
     "join-waits": FaultyJob("inner", (), ("join-waits",), {"in state": 8}, progress=(), sample="outer-waits"),
     "second-join-unbounded": FaultyJob(
-        "second_unbounded", (), ("join-without-bound",), sample="three-in-order", nameless=("state-never-removed",)
+        "second_unbounded", (), ("join-without-bound",), sample="three-in-order", progress=()
     ),
     "within-renamed": FaultyJob(
         "within_renamed",
@@ -558,7 +554,6 @@ JOBS: Mapping[str, FaultyJob] = {
         "update",
         progress=(),
         treated_since="3.5",  # 3.0 runs micro-batches without data for the watermark above the aggregation
-        nameless=("state-never-removed",),
     ),
     "without": FaultyJob("without", _ORDERED, ("no-watermark",), {"out": 24}, "update"),
     # 4.3 sees two columns of event time.
@@ -566,9 +561,7 @@ JOBS: Mapping[str, FaultyJob] = {
         "unique_windows_and_times", _ORDERED, ("two-event-times",), progress=(), first="4.3.0"
     ),
     "without-refused": FaultyJob("without", _ORDERED, ("no-watermark",), progress=()),
-    "unbounded": FaultyJob(
-        "unbounded", (), ("join-without-bound",), {"joined": 48}, sample="unbounded", nameless=("state-never-removed",)
-    ),
+    "unbounded": FaultyJob("unbounded", (), ("join-without-bound",), {"joined": 48}, sample="unbounded", progress=()),
     "unique-names": FaultyJob(
         "unique_names", _ORDERED, ("deduplication-without-event-time",), {"out": 3, "duplicate": 21}, progress=()
     ),
@@ -623,8 +616,7 @@ JOBS: Mapping[str, FaultyJob] = {
         ("watermark-on-other-column",),
         {"out": 24},
         "update",
-        progress=("watermark-not-used",),
-        nameless=("state-never-removed",),
+        progress=(),
     ),
     "session-zone": FaultyJob(
         "from_text",
@@ -679,7 +671,9 @@ JOBS: Mapping[str, FaultyJob] = {
         "outer", (), ("outer-join-waits",), progress=(), sample="outer-waits", treated={"in state": 8}
     ),
     "no-timeout": FaultyJob("no_timeout", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
-    "timeout-not-set": FaultyJob("timeout_not_set", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4"),
+    "timeout-not-set": FaultyJob(
+        "timeout_not_set", _ORDERED, ("state-without-timeout",), mode="update", first="3.4.4", progress=()
+    ),
     "unique-joined": FaultyJob(
         "unique_joined",
         (),

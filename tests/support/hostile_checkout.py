@@ -5,13 +5,38 @@ from pathlib import Path
 from tests.support.environments import script, wheel
 
 MODULES = (
-    *("venv", "sitecustomize", "usercustomize", "conftest", "tomllib", "shlex", "tempfile", "csv", "lzma", "sqlite3"),
-    *("json", "typing", "ast", "dataclasses", "runpy", "setup", "twine", "build"),
+    "venv",
+    "sitecustomize",
+    "usercustomize",
+    "conftest",
+    "tomllib",
+    "shlex",
+    "tempfile",
+    "csv",
+    "lzma",
+    "sqlite3",
+    "json",
+    "typing",
+    "ast",
+    "dataclasses",
+    "runpy",
+    "setup",
+    "twine",
+    "build",
 )
 """Modules that Python would import, were the checkout on its path."""
 PACKAGES = (
-    *("conformance", "harness", "reports"),
-    *("pip", "ensurepip", "uv", "mkdocs", "pyspark", "docker", "hypothesis", "sqlglot"),
+    "pip",
+    "ensurepip",
+    "uv",
+    "mkdocs",
+    "conformance",
+    "harness",
+    "reports",
+    "pyspark",
+    "docker",
+    "hypothesis",
+    "sqlglot",
 )
 PROGRAMS = ("uv", "git", "java", "docker", "podman", "python", "python3", "pip")
 

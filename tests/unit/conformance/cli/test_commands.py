@@ -18,8 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.cli import commands
-from conformance.cli.main import app
-from tests.support.commands import answer_of
+from conformance.cli.main import app, main
 
 HEAVY = {
     *("docker", "harness", "hypothesis", "jinja2", "jsonschema", "pydantic", "reports", "sqlglot"),
@@ -287,5 +286,7 @@ def test_what_a_library_makes_of_a_stop_is_no_defect(monkeypatch, capsys, stoppe
         raise RuntimeError("Error building the serializer")
 
     monkeypatch.setattr(commands, "import_module", wraps_what_comes)
-    code, _, said = answer_of(capsys, "gate")
-    assert (code, "a defect of this program" in said) == ((130, False) if stopped else (3, True))
+    with pytest.raises(SystemExit) as ended:
+        main(["gate"])
+    said = capsys.readouterr().err
+    assert (ended.value.code, "a defect of this program" in said) == ((130, False) if stopped else (3, True))

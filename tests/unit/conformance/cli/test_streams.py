@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.console import SafeConsole, SafeStream, print_commands, print_error, safe_streams
-from tests.support.commands import answer_of
+from conformance.cli.main import main
 from tests.support.runs import written
 
 RUN = [sys.executable, "-m", "conformance"]
@@ -127,7 +127,9 @@ def test_a_defect_is_one_line_and_its_place_is_shown_with_debug(
         raise KeyError("a\n::error::b")
 
     monkeypatch.setattr("conformance.cli.combine.lines", broken)
-    code, _, said = answer_of(capsys, *(["--debug"] if debug else []), "maintain", "combine", str(tmp_path / "r"))
-    assert code == 3
+    with pytest.raises(SystemExit) as stopped:
+        main([*(["--debug"] if debug else []), "maintain", "combine", str(tmp_path / "r")])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 3
     assert said.splitlines()[-1].startswith("conformance: a defect of this program: KeyError: 'a\\n::error::b'; `conf")
     assert ("Traceback" in said, said.count("\n") == 1) == (debug, not debug)

@@ -120,6 +120,26 @@ def test_rows_of_two_streams_are_told_apart_by_the_whole_names_of_their_columns_
     ]
 
 
+@pytest.mark.parametrize(("shown", "known"), [(3, True), (2, False)], ids=["all", "filtered"])
+def test_rows_of_a_union_below_one_watermark_are_those_of_its_branches_one_after_the_other(shown, known):
+    schemas = {name: parse_schema(f"{name} STRING, t TIMESTAMP") for name in ("ad", "page")}
+    given = {"ad": [["x", "2026-03-17 12:00:00"]], "page": [["y", "2026-03-17 12:07:00"], ["y", None]]}
+    arrival = Add(streams={name: Partitioned(partitions=(tuple(rows),)) for name, rows in given.items()})
+    case = SimpleNamespace(streams=schemas, steps=[SimpleNamespace(number=1, action=arrival)])
+    branches = tuple(PlanNode("Relation", f"[{name}#1,t#2] json", ()) for name in schemas)
+    node = PlanNode("EventTimeWatermark", "", (PlanNode("Union", "", branches),))
+    place, columns = OperatorInput("EventTimeWatermark", 0), OutputSchema.of((Column(name="t", type="timestamp"),))
+    times = ((time and f"{time.replace(' ', 'T')}Z",) for rows in given.values() for _, time in rows)
+    there = {place: RowsThere(columns, tuple(times)[:shown])}
+    plan = SimpleNamespace(watermarks=[PlanWatermark(place, "t", "1 minute", "t", node)])
+    rows = [
+        (row.stream, row.time_us and show(row.time_us)[-5:], row.treatment) for row in _Rows(case, plan, there).base()
+    ]
+    unknown = [("ad", None, "not known"), ("page", None, "not known"), ("page", None, "not known")]
+    timed = [("ad", "12:00", "not known"), ("page", "12:07", "not known"), ("page", None, "no event time")]
+    assert rows == (timed if known else unknown)
+
+
 @pytest.mark.parametrize(
     ("name", "sink", "causes"),
     [

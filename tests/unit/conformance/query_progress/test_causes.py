@@ -12,11 +12,15 @@ from conformance.query_progress.answer import ProgressExplanation, explain_progr
 from conformance.query_progress.causes import rule, written
 from conformance.suite.discovery import shipped
 from tests.support.commands import answer_of
-from tests.unit.conformance.query_progress.lines import pretty, progress, stamp
+from tests.unit.conformance.query_progress.lines import pretty, progress
 
 DATA = Path(__file__).parent / "data"
 LOGS = sorted(DATA.rglob("*.jsonl"))
-CAUSE = {"watermark-after-aggregation": "watermark-not-used", "null-after-parsing": "null-event-time"}
+CAUSE = {
+    "watermark-after-aggregation": "watermark-not-used",
+    "watermark-on-other-column": "watermark-not-used",
+    "null-after-parsing": "null-event-time",
+}
 UNNAMED = {"watermark-after-aggregation", "join-without-bound", "deduplication-without-event-time"}
 """Before 3.2 an operator has no name."""
 NEVER = {
@@ -218,7 +222,8 @@ def test_a_join_that_emitted_nothing_waits(out, causes):
     ],
 )
 def test_state_that_stopped_growing_does_not_grow(totals, grows):
-    lines = [progress(n, high=9 * n, mark=9 * n - 9, out=1, state={"dedupe": total}) for n, total in enumerate(totals)]
+    days = ((n * 1440, total) for n, total in enumerate(totals))
+    lines = [progress(n, high=n, mark=n - 9, out=1, state={"dedupe": total}) for n, total in days]
     assert named(lines) == ["deduplication-without-event-time"] * grows
 
 
@@ -232,7 +237,8 @@ def test_before_operators_had_names_a_join_is_what_keeps_each_row_of_several_sou
 
 @pytest.mark.parametrize(("out", "causes"), [(lambda n: n, []), (lambda n: 1, ["watermark-not-used"])])
 def test_complete_mode_keeps_its_state_and_update_mode_should_not(out, causes):
-    lines = [progress(n, high=n * 10, mark=n * 10, out=out(n), state={"stateStoreSave": n}) for n in range(1, 8)]
+    of_days = ((n, n * 1440 * 6) for n in range(1, 8))
+    lines = [progress(n, high=at, mark=at, out=out(n), state={"stateStoreSave": n}) for n, at in of_days]
     assert named(lines) == causes
 
 
@@ -284,28 +290,6 @@ def idle(minute):
 def test_sources_that_bring_no_rows_are_named_after_half_an_hour(lines, evidence):
     (query,) = explain_progress([*lines, *(idle(minute) for minute in range(5 if not lines else 9, 36))]).queries
     assert [(cause.id, cause.evidence) for cause in query.causes] == ([("no-rows", (evidence,))] if evidence else [])
-
-
-@pytest.mark.parametrize(
-    ("state", "rows", "lag", "removed_from", "causes"),
-    [
-        (lambda n: 5 + 3 * n, 9, 2, 5, ["state-partly-kept"]),
-        (lambda n: 50 + n % 20, 9, 2, 5, []),
-        (lambda n: 5 + 3 * n, 9, 2, 30, []),
-        (lambda n: 5 + 3 * n, None, 2, 5, []),
-        (lambda n: 5 + 3 * n, 9, None, 5, []),
-        (lambda n: 500 + n, 9, 2, 5, []),
-    ],
-    ids=["grows", "stays", "first window", "more rows", "watermark behind", "little"],
-)
-def test_state_that_grows_although_rows_are_removed(state, rows, lag, removed_from, causes):
-    lines = []
-    for n in range(80):
-        read, behind = rows or n + 1, lag or n // 2 + 1
-        one = progress(n, rows=read, high=n, mark=n - behind, out=1, state={"applyInPandasWithState": state(n)})
-        one["stateOperators"][0]["numRowsRemoved"] = int(n >= removed_from)
-        lines.append(one)
-    assert named(lines) == causes
 
 
 def test_the_cause_stands_before_the_facts_and_a_sound_query_after_one_with_a_cause():
@@ -401,40 +385,79 @@ def test_null_event_times_lose_no_row_of_a_deduplication_or_without_state(operat
     assert named(lines) == causes
 
 
-@pytest.mark.parametrize(("step", "causes"), [(5, []), (15, ["watermark-not-used"])])
-def test_windows_of_an_hour_keep_their_state_for_an_hour(step, causes):
-    lines = [progress(n, high=n * step, mark=n * step - 5, out=1, state={"stateStoreSave": n + 1}) for n in range(8)]
+@pytest.mark.parametrize(("days", "causes"), [(4, []), (5, ["watermark-not-used"])])
+def test_windows_of_a_month_keep_their_state_for_a_month(days, causes):
+    of_days = ((n, n * days * 1440) for n in range(8))
+    lines = [progress(n, high=at, mark=at, out=1, state={"stateStoreSave": n + 1}) for n, at in of_days]
     (query,) = explain_progress(lines).queries
     assert [cause.id for cause in query.causes] == causes
-    assert all(
-        "longer windows, join bounds or timeouts than 1 h 40 min" in cause.evidence[-1] for cause in query.causes
-    )
+    assert [cause.evidence[-1] for cause in query.causes] == [f"the watermark has moved by {days * 7} d"] * len(causes)
+    rows = "stateStoreSave: 8 rows, more after 8 micro-batches, never fewer"
+    same = f"windows, join bounds or timeouts longer than {days * 7} d"
+    assert query.record()["not_known"] == [f"{rows}, as with {same}"] * (not causes)
+    assert any(line.startswith(f"  not known: why state grows: {rows}") for line in query.lines(-1)) == (not causes)
 
 
-@pytest.mark.parametrize(("without_data", "causes"), [(False, ["watermark-not-used"]), (True, [])])
-def test_a_sample_of_half_an_hour_shows_by_micro_batches_without_data_whether_the_watermark_is_used(
-    without_data, causes
-):
+def grown(name, total=lambda n: n + 1, **operator):
+    """Progress of two hours, in which the state of an operator grows."""
     lines = []
     for n in range(8):
-        kept = {"state": {"stateStoreSave": n + 1}, "out": 1}
-        lines.append(progress(len(lines), high=n * 5, mark=max(0, n * 5 - 10), timestamp=stamp(n / 60), **kept))
-        if without_data:
-            lines.append(progress(len(lines), mark=max(0, n * 5 - 5), rows=0, timestamp=stamp(n / 60), **kept))
-    assert named(lines) == causes
+        one = progress(n, high=n * 15, mark=max(0, n * 15 - 10), out=1, sources=[1, 1], state={name: total(n)})
+        one["stateOperators"][0] |= {"numShufflePartitions": 2} | operator
+        lines.append(one)
+    return lines
 
 
 @pytest.mark.parametrize(
-    ("without_data", "causes"), [(0, ["join-without-bound"]), (1, []), (4, ["join-without-bound"])]
+    ("name", "operator", "causes"),
+    [
+        ("stateStoreSave", {"allRemovalsTimeMs": 0}, ["watermark-not-used"]),
+        ("stateStoreSave", {"allRemovalsTimeMs": 4}, []),
+        ("symmetricHashJoin", {"allRemovalsTimeMs": 0}, ["join-without-bound"]),
+        ("symmetricHashJoin", {"allRemovalsTimeMs": 4}, []),
+        ("applyInPandasWithState", {"allRemovalsTimeMs": 0}, ["state-without-timeout"]),
+        ("stateStoreSave", {}, []),
+    ],
 )
-def test_micro_batches_without_data_show_that_a_join_has_a_bound(without_data, causes):
-    lines = []
-    for n in range(12):
-        kept = {"state": {"symmetricHashJoin": n + 1}, "out": 1, "sources": [1, 1]}
-        lines.append(progress(len(lines), high=n * 15, mark=max(0, n * 15 - 20), **kept))
-        if without_data and n % without_data == 0:
-            lines.append(progress(len(lines), mark=max(0, n * 15 - 5), **kept | {"sources": [0, 0]}))
-    assert named(lines) == causes
+def test_many_rows_take_time_to_look_through_for_some_to_remove(name, operator, causes):
+    many, few = ([grown(name, lambda n, size=size: size + n, **operator)] for size in (60_000, 50_000))
+    assert named(*many) == causes
+    assert named(*few) == (causes if name == "applyInPandasWithState" else [])
+
+
+@pytest.mark.parametrize("taken", [[9, 0, 0, 0, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0, 9, 0]])
+def test_what_else_the_jvm_does_may_take_the_time_now_and_then(taken):
+    lines = grown("stateStoreSave", lambda n: 90_000 + n)
+    for line, ms in zip(lines, taken, strict=True):
+        line["stateOperators"][0]["allRemovalsTimeMs"] = ms
+    assert named(lines) == (["watermark-not-used"] if sum(map(bool, taken)) * 4 <= taken.count(0) else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics", "causes"),
+    [
+        ("dedupe", {"numRowsReadDuringEviction": 0}, ["deduplication-without-event-time"]),
+        ("transformWithStateInPandasExec", {"numRegisteredTimers": 0}, ["state-without-timeout"]),
+        ("transformWithStateInPandasExec", {"numRegisteredTimers": 1}, []),
+        ("transformWithStateInPandasExec", {"numRegisteredTimers": 0, "numValueStateWithTTLVars": 1}, []),
+        ("dedupeWithinWatermark", {"numRowsReadDuringEviction": 0}, []),
+    ],
+)
+def test_metrics_of_an_operator_say_whether_it_looks_for_rows_to_remove(name, metrics, causes):
+    assert named(grown(name, customMetrics=metrics)) == causes
+
+
+def test_a_deduplication_that_reads_its_state_is_no_cause_before_the_watermark_passes_it():
+    lines = grown("dedupe", customMetrics={"numRowsReadDuringEviction": 9})
+    assert named(lines) == []
+    assert explain_progress(lines).queries[0].record()["not_known"] == []
+
+
+@pytest.mark.parametrize(("without_data", "causes"), [(False, ["join-without-bound"]), (True, [])])
+def test_an_idle_query_shows_by_micro_batches_without_data_whether_a_join_has_a_bound(without_data, causes):
+    lines = grown("symmetricHashJoin")
+    more = {"rows": 0, "mark": 105, "sources": [0, 0], "state": {"symmetricHashJoin": 8}, "out": 1}
+    assert named([*lines, progress(8, ran=without_data, **more)]) == causes
 
 
 def test_live_rows_that_are_late_after_a_first_run_with_all_of_the_past_are_no_backlog():

@@ -96,64 +96,103 @@ def test_a_jar_of_unknown_content_is_told(environment, asked, monkeypatch):
     assert said == ["no sha256 of delta-spark_2.12-3.3.3.jar is known to this suite: it is used as Maven sends it"]
 
 
-ADVICE = {
-    "3.5.9": {
-        "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure": (
-            "no package of Delta Lake is loaded: add --package 3.5=io.delta:delta-spark_2.12:3.3.3, and its settings with --conf"
-        ),
-        "Failed to find data source: hudi. Please": "add --package '3.5=GROUP:ARTIFACT:VERSION', or --jar FILE",
-        "ModuleNotFoundError(\"No module named 'delta'\")": "its package, delta-spark, into a file, and give that with --requirements",
-        "No module named 'delta.tables'": "add --package 3.5=io.delta:delta-spark_2.12:3.3.3",
-        "No module named 'sklearn.svm'": "no module sklearn.svm: write its package, scikit-learn, into a file",
-        "No module named 'pyspark.dbutils'": "which only Databricks has: dbutils is not defined: is this a notebook?",
-        "No module named 'boto3'": "no module boto3: write its package, boto3, into a file",
-        "ModuleNotFoundError: No module named 'pandas'": "; for an installed Spark, pip install it",
-        "Pandas >= 1.0.5 must be installed; however, it was not found.": "no module pandas: write its package, pandas,",
-        "No module named 'dlt'": "a declarative pipeline is tried by its file",
-        "cannot import name 'pipelines' from 'pyspark' (x)": "a declarative pipeline is tried by its file",
-        "java.lang.ClassNotFoundException: io.delta.tables.DeltaTable": "io.delta:delta-spark_2.12:3.3.3",
-        "NoClassDefFoundError: acme/jobs/Sums": "no class acme.jobs.Sums is loaded: add --package '3.5=GROUP",
-        "java.lang.ClassNotFoundException: com.databricks.sql.streaming.state.RocksDBStateStoreProvider": (
-            "which only Databricks has; its state store in RocksDB is here org.apache.spark.sql.execution.streaming.state."
-        ),
-        "java.lang.ClassNotFoundException: com.databricks.spark.xml.Xml": "com.databricks:spark-xml_2.12",
-        "NameError(\"name 'dbutils' is not defined\")": "dbutils is not defined: is this a notebook?",
-        "AnalysisException: [REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires a single-part namespace, but got `a`.`b`.": (
-            "but got `a`.`b`: a batch read or write needs what a trial does not have"
-        ),
-        "NameError(\"name 'spark' is not defined\")": "spark = SparkSession.builder.getOrCreate()",
-        "ImportError('attempted relative import with no known parent package')": (
-            "a program with relative imports is a module of its package: name it package.module, not FILE, as python -m does"
-        ),
-    },
-    "4.0.5": {
-        "Failed to find data source: iceberg. Please": "4.0=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
-        "AnalysisException: [PATH_NOT_FOUND] Path does not exist: s3a://dim/products.": (
-            "s3a://dim/products: a batch read or write needs what a trial does not have"
-        ),
-    },
-    "4.3.0": {
-        "Failed to find data source: delta. Please": "Delta Lake has no package for Spark 4.3: choose one of",
-        "Failed to find data source: avro. Please": "--package '4.3=org.apache.spark:spark-avro_2.13:4.3.0'",
-        "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed; however, it was not found.": (
-            "no module pyarrow: write its package, pyarrow,"
-        ),
-        "[GRAPH_ELEMENT_DEFINED_OUTSIDE_OF_DECLARATIVE_PIPELINE] x": "conformance check FILE.py, not FILE:FUNCTION",
-        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column or function parameter with name `_metadata`.`file_path` cannot be resolved.": (
-            "read the files in a program"
-        ),
-    },
-    "3.3.4": {
-        "Column '_metadata.file_path' does not exist. Did you mean one of: [orders.amount]": "no _metadata",
-    },
-}
-
-
 @pytest.mark.parametrize(
-    ("spark", "message", "advice"),
-    [(spark, *pair) for spark, of_version in ADVICE.items() for pair in of_version.items()],
+    ("message", "spark", "advice"),
+    [
+        (
+            "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure",
+            "3.5.9",
+            "no package of Delta Lake is loaded: add --package 3.5=io.delta:delta-spark_2.12:3.3.3, and its settings with --conf",
+        ),
+        (
+            "Failed to find data source: iceberg. Please",
+            "4.0.5",
+            "4.0=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+        ),
+        (
+            "Failed to find data source: delta. Please",
+            "4.3.0",
+            "Delta Lake has no package for Spark 4.3: choose one of",
+        ),
+        (
+            "Failed to find data source: hudi. Please",
+            "3.5.9",
+            "add --package '3.5=GROUP:ARTIFACT:VERSION', or --jar FILE",
+        ),
+        ("Failed to find data source: avro. Please", "4.3.0", "--package '4.3=org.apache.spark:spark-avro_2.13:4.3.0'"),
+        (
+            "ModuleNotFoundError(\"No module named 'delta'\")",
+            "3.5.9",
+            "its package, delta-spark, into a file, and give that with --requirements",
+        ),
+        ("No module named 'delta.tables'", "3.5.9", "add --package 3.5=io.delta:delta-spark_2.12:3.3.3"),
+        (
+            "No module named 'sklearn.svm'",
+            "3.5.9",
+            "no module sklearn.svm: write its package, scikit-learn, into a file",
+        ),
+        (
+            "No module named 'pyspark.dbutils'",
+            "3.5.9",
+            "which only Databricks has: dbutils is not defined: is this a notebook?",
+        ),
+        ("No module named 'boto3'", "3.5.9", "no module boto3: write its package, boto3, into a file"),
+        ("ModuleNotFoundError: No module named 'pandas'", "3.5.9", "; for an installed Spark, pip install it"),
+        (
+            "Pandas >= 1.0.5 must be installed; however, it was not found.",
+            "3.5.9",
+            "no module pandas: write its package, pandas,",
+        ),
+        (
+            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed; however, it was not found.",
+            "4.3.0",
+            "no module pyarrow: write its package, pyarrow,",
+        ),
+        ("No module named 'dlt'", "3.5.9", "a declarative pipeline is tried by its file"),
+        ("cannot import name 'pipelines' from 'pyspark' (x)", "3.5.9", "a declarative pipeline is tried by its file"),
+        (
+            "[GRAPH_ELEMENT_DEFINED_OUTSIDE_OF_DECLARATIVE_PIPELINE] x",
+            "4.3.0",
+            "conformance check FILE.py, not FILE:FUNCTION",
+        ),
+        ("java.lang.ClassNotFoundException: io.delta.tables.DeltaTable", "3.5.9", "io.delta:delta-spark_2.12:3.3.3"),
+        (
+            "NoClassDefFoundError: acme/jobs/Sums",
+            "3.5.9",
+            "no class acme.jobs.Sums is loaded: add --package '3.5=GROUP",
+        ),
+        (
+            "java.lang.ClassNotFoundException: com.databricks.sql.streaming.state.RocksDBStateStoreProvider",
+            "3.5.9",
+            "which only Databricks has; its state store in RocksDB is here org.apache.spark.sql.execution.streaming.state.",
+        ),
+        ("java.lang.ClassNotFoundException: com.databricks.spark.xml.Xml", "3.5.9", "com.databricks:spark-xml_2.12"),
+        ("NameError(\"name 'dbutils' is not defined\")", "3.5.9", "dbutils is not defined: is this a notebook?"),
+        (
+            "AnalysisException: [PATH_NOT_FOUND] Path does not exist: s3a://dim/products.",
+            "4.0.5",
+            "s3a://dim/products: a batch read or write needs what a trial does not have",
+        ),
+        (
+            "AnalysisException: [REQUIRES_SINGLE_PART_NAMESPACE] spark_catalog requires a single-part namespace, but got `a`.`b`.",
+            "3.5.9",
+            "but got `a`.`b`: a batch read or write needs what a trial does not have",
+        ),
+        ("NameError(\"name 'spark' is not defined\")", "3.5.9", "spark = SparkSession.builder.getOrCreate()"),
+        (
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column or function parameter with name `_metadata`.`file_path` cannot be resolved.",
+            "4.3.0",
+            "read the files in a program",
+        ),
+        ("Column '_metadata.file_path' does not exist. Did you mean one of: [orders.amount]", "3.3.4", "no _metadata"),
+        (
+            "ImportError('attempted relative import with no known parent package')",
+            "3.5.9",
+            "a program with relative imports is a module of its package: name it package.module, not FILE, as python -m does",
+        ),
+    ],
 )
-def test_an_error_without_a_package_says_which_to_load(spark, message, advice):
+def test_an_error_without_a_package_says_which_to_load(message, spark, advice):
     assert advice in str(how_to_mend(message, SparkVersion.parse(spark)))
 
 

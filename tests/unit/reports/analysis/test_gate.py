@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from conformance.cli.main import main
 from conformance.core.versions import VersionRange
 from conformance.core.wrapping import MOST_ROWS
 from conformance.language.source import InvalidCase
@@ -20,7 +21,6 @@ from reports.results.published import published
 from reports.results.reading import Results
 from reports.terminal.gate import lines
 from tests.support import cells as a
-from tests.support.commands import answer_of
 from tests.support.gates import gate as decide
 from tests.support.observations import case, differs
 from tests.support.runs import forged
@@ -41,8 +41,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code, out, err = answer_of(capsys, "gate", *(arguments or ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0")))
-    return code, out + err
+    with pytest.raises(SystemExit) as stopped:
+        main(["gate", *(arguments or ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0"))])
+    out, err = capsys.readouterr()
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, out + err
 
 
 PAIR = ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0")

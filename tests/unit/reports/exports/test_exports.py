@@ -10,6 +10,7 @@ import pytest
 import xmlschema
 
 import reports.exports.everything as everything_module
+from conformance.cli.main import main
 from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
@@ -19,7 +20,6 @@ from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
 from reports.results.status import MARKS
 from tests.support import cells as a
-from tests.support.commands import answer_of
 from tests.support.runs import written
 
 SCHEMAS = Path(__file__).with_name("schemas")
@@ -209,8 +209,10 @@ class TestEverything:
 def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.jsonl").write_text("")
-    code, _, err = answer_of(capsys, *["case", "export", "junit", "results.jsonl", "--output", "junit.xml"])
-    assert (code, "the file is empty" in err) == (3, True)
+    with pytest.raises(SystemExit) as stopped:
+        main(["case", "export", "junit", "results.jsonl", "--output", "junit.xml"])
+    assert stopped.value.code == 3
+    assert "the file is empty" in capsys.readouterr().err
     assert not Path("junit.xml").exists()
 
 
@@ -225,18 +227,22 @@ def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
     assert any("file=cases/f/broken.yaml," in line for line in workflow_commands(made).splitlines())
 
 
+def exit_code(*arguments: str) -> object:
+    with pytest.raises(SystemExit) as stopped:
+        main(["case", "export", *arguments])
+    return stopped.value.code
+
+
 def test_a_case_is_written_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
     case = "late-drops/delay-20-drops-a-row-45-seconds-behind"
-    code, script, _ = answer_of(capsys, "case", "export", "script", case)
-    assert code == 0
+    assert exit_code("script", case) == 0
+    script = capsys.readouterr().out
     compile(script, "script", "exec")
     assert script.splitlines()[1] == f"# {case} of watermark-conformance"
 
 
 def test_a_case_that_is_no_plain_program_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    for cases, said in (
-        (["recovery/killed-at-rest-goes-on-with-watermark-and-state"], "is not a plain program: it kills its engine"),
-        (["one", "two"], "script takes one case"),
-    ):
-        code, _, err = answer_of(capsys, "case", "export", "script", *cases)
-        assert (code, said in err) == (2, True)
+    assert exit_code("script", "recovery/killed-at-rest-goes-on-with-watermark-and-state") == 2
+    assert "is not a plain program: it kills its engine" in capsys.readouterr().err
+    assert exit_code("script", "one", "two") == 2
+    assert "script takes one case" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from conformance.cli.main import main
 from conformance.core.observation import ErrorSeen
 from conformance.core.output_file import CannotWriteFile, OutputFile
 from conformance.suite import discovery
@@ -27,7 +28,7 @@ from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support import effort
-from tests.support.commands import answer_of, exit_code_of
+from tests.support.commands import exit_code_of
 from tests.support.observations import batch, step
 from tests.support.pages import whole_page
 from tests.support.runs import written
@@ -401,9 +402,10 @@ def test_what_is_no_folder_is_named(
     (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.iterdir())
-    code, _, err = answer_of(capsys, *command.split(), "-o", out)
-    assert (code, (tmp_path / "file").read_text()) == (2, "mine")
-    (line,) = err.splitlines()
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "-o", out])
+    assert (ended.value.code, (tmp_path / "file").read_text()) == (2, "mine")
+    (line,) = capsys.readouterr().err.splitlines()
     assert re.match(f"conformance: {told}", line), line
     assert sorted(tmp_path.iterdir()) == before
 
