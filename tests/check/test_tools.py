@@ -50,13 +50,15 @@ def test_what_runs_inside_an_engine_is_python_3_7():
         ast.parse(source.read_text(encoding="utf-8"), filename=str(source), feature_version=(3, 7))
 
 
-@pytest.mark.parametrize(
-    "newer", ["from typing import Protocol", "from importlib import metadata", "if (a := 1): pass", "def f(a, /): pass"]
-)
-def test_what_is_newer_than_3_7_is_found(newer, tmp_path):
-    source = tmp_path / "newer.py"
-    source.write_text(newer + "\n", encoding="utf-8")
-    assert "3.8" in newer_than_3_7(source)
+NEWER = ("from typing import Protocol", "from importlib import metadata", "if (a := 1): pass", "def f(a, /): pass")
+
+
+def test_what_is_newer_than_3_7_is_found(tmp_path):
+    sources = [tmp_path / f"newer{number}.py" for number in range(len(NEWER))]
+    for source, newer in zip(sources, NEWER, strict=True):
+        source.write_text(newer + "\n", encoding="utf-8")
+    found = newer_than_3_7(*sources)
+    assert [source.name for source in sources if not re.search(rf"3\.8.*{source}", found)] == []
 
 
 def imported(nodes):

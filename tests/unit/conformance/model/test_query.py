@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.spark_types import parse_schema
@@ -45,7 +45,6 @@ def played(query, trace):
     return stories
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES)
 def test_the_watermark_never_falls_and_each_batch_runs_with_what_the_one_before_left(version, trace) -> None:
     stories = played(started(windowed(version)), trace)
@@ -56,7 +55,6 @@ def test_the_watermark_never_falls_and_each_batch_runs_with_what_the_one_before_
         known = story.advance.after_ms
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES)
 def test_in_append_mode_a_window_comes_out_once_and_no_row_is_lost(version, trace) -> None:
     stories = played(started(windowed(version)), trace)
@@ -68,7 +66,6 @@ def test_in_append_mode_a_window_comes_out_once_and_no_row_is_lost(version, trac
     assert emitted + late + state_rows == sum(1 for rows in trace for time, _ in rows if time is not None)
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES)
 def test_what_complete_mode_shows_is_every_row(version, trace) -> None:
     stories = played(started(windowed(version), mode="complete"), trace)
@@ -77,7 +74,6 @@ def test_what_complete_mode_shows_is_every_row(version, trace) -> None:
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES)
 def test_a_key_passes_a_deduplication_once(version, trace) -> None:
     frame = events(version).drop_duplicates("id")
@@ -85,7 +81,6 @@ def test_a_key_passes_a_deduplication_once(version, trace) -> None:
     assert max(Counter(id for story in stories for _, id in story.emitted).values(), default=1) == 1
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES, st.integers(0, 5))
 def test_a_crash_before_the_commit_changes_nothing(version, trace, after) -> None:
     straight = played(started(windowed(version)), trace)
@@ -103,7 +98,6 @@ def test_a_crash_before_the_commit_changes_nothing(version, trace, after) -> Non
     )
 
 
-@settings(deadline=None, max_examples=60)
 @given(VERSIONS, TRACES)
 def test_without_a_watermark_nothing_is_late_and_nothing_goes(version, trace) -> None:
     frame = Frame.read("events", SCHEMA, rules_of(version), Ids()).drop_duplicates()

@@ -57,7 +57,7 @@ def test_a_name_must_be_there_and_mean_one_thing() -> None:
         parse("n", (N, Attribute(4, "N", INT)), NEWEST)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(time=INSTANTS, size=st.integers(1, 50), slides=st.integers(1, 5), start=st.integers(0, 30))
 def test_a_row_is_in_as_many_windows_as_slides_fit_one(time, size, slides, start) -> None:
     size, slide = size * slides * 1000, size * 1000
@@ -68,7 +68,7 @@ def test_a_row_is_in_as_many_windows_as_slides_fit_one(time, size, slides, start
     assert all((first - start * 1000) % slide == 0 for first, _ in found)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=12), st.randoms())
 def test_sessions_do_not_depend_on_the_order_of_rows(rows, random) -> None:
     sessions = [Session(start, start + gap, (((start,),),)) for start, gap in rows]

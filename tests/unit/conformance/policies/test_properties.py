@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.policies.engines import POLICIES, comparable, rules_for
@@ -27,11 +27,9 @@ TRACES = st.builds(
 ONE_INPUT = st.lists(st.builds(Event, st.integers(0, 500)) | st.just(BatchBoundary()), max_size=40).map(
     lambda entries: Trace(tuple(entries))
 )
-READ = settings(deadline=None, max_examples=60)
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@READ
 @given(trace=TRACES, delay=st.integers(0, 60))
 def test_the_watermark_never_goes_back(name: str, trace: Trace, delay: int) -> None:
     replayed = replay(trace, comparable(name, delay))
@@ -44,7 +42,6 @@ def test_the_watermark_never_goes_back(name: str, trace: Trace, delay: int) -> N
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@READ
 @given(trace=TRACES, delay=st.integers(0, 60))
 def test_windows_close_once_and_late_events_are_in_none(name: str, trace: Trace, delay: int) -> None:
     replayed = replay(trace, comparable(name, delay))
@@ -55,7 +52,6 @@ def test_windows_close_once_and_late_events_are_in_none(name: str, trace: Trace,
     assert set(closed).isdisjoint(replayed.open)
 
 
-@READ
 @given(trace=TRACES, delay=st.integers(0, 60))
 def test_the_quantile_of_1_is_sparks_maximum(trace: Trace, delay: int) -> None:
     quantile = replay(trace, rules_for("quantile", {"quantile": Decimal(1), "delay": delay}))
@@ -63,7 +59,6 @@ def test_the_quantile_of_1_is_sparks_maximum(trace: Trace, delay: int) -> None:
     assert quantile.steps == spark.steps
 
 
-@READ
 @given(trace=ONE_INPUT, lag=st.integers(0, 60))
 def test_a_fixed_lag_is_the_running_maximum(trace: Trace, lag: int) -> None:
     replayed = replay(trace, rules_for("with-fixed-lag", {"lag": lag}))
@@ -72,7 +67,6 @@ def test_a_fixed_lag_is_the_running_maximum(trace: Trace, lag: int) -> None:
     assert [step.downstream for step in seen] == [at - lag for at in highest]
 
 
-@READ
 @given(trace=ONE_INPUT, lag=st.integers(0, 60))
 def test_at_a_boundary_flink_is_one_behind_a_fixed_lag(trace: Trace, lag: int) -> None:
     flink = replay(trace, rules_for("bounded-out-of-orderness", {"bound": lag}))
@@ -82,7 +76,6 @@ def test_at_a_boundary_flink_is_one_behind_a_fixed_lag(trace: Trace, lag: int) -
             assert one.downstream == (MIN if other.downstream == MIN else other.downstream - 1)
 
 
-@READ
 @given(trace=ONE_INPUT, lag=st.integers(0, 60), step=st.integers(1, 50))
 def test_a_throttle_emits_less_and_never_another(trace: Trace, lag: int, step: int) -> None:
     def emitted(replayed: Replay) -> list[int]:
@@ -96,7 +89,6 @@ def test_a_throttle_emits_less_and_never_another(trace: Trace, lag: int, step: i
     assert len({at // step for at in by_frame}) == len(by_frame), "at most one a frame"
 
 
-@READ
 @given(trace=TRACES)
 def test_reading_does_not_depend_on_what_was_read_before(trace: Trace) -> None:
     for name in POLICIES:

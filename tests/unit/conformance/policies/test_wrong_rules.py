@@ -163,7 +163,6 @@ def disagreeing() -> list[str]:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_case_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert disagreeing() == []
     monkeypatch.setattr(*WRONG[name])
     assert disagreeing() != []
 
