@@ -318,17 +318,10 @@ def _never_removed(job: Explained) -> Iterator[Cause]:
         return
     # Only what ran tells whether the code of a state function removes state.
     for node, operator in zip(plan.stateful, job.run.operators if job.run else (), strict=False):
-        unset = "TransformWithState" in node.name and operator.looks is False
-        why = (
-            "it has no timeout"
-            if "NoTimeout" in node.arguments
-            else "it sets no timer or time to live"
-            if unset
-            else ""
-        )
-        why = why or (f"a row {FAR_AHEAD.days} days later removed none" if job.kept_later else "")
-        if "WithState" in node.name and operator.grows and why:
-            yield Cause.of("state-without-timeout", f"{operator.title}: {operator.rows:,} rows, never fewer; {why}")
+        unset = "NoTimeout" in node.arguments or ("Transform" in node.name and operator.looks is False)
+        if "WithState" in node.name and operator.grows and (unset or job.kept_later):
+            later = "" if unset else f", not by a row {FAR_AHEAD.days} days later either"
+            yield Cause.of("state-without-timeout", f"{operator.title}: {operator.rows:,} rows, never fewer{later}")
     sizes = (str(sum(batch.state)) for batch in job.seen.batches if batch.kind == "data")
     evidence = f"rows in state after each micro-batch: {', '.join(sizes)}"
     evidence = "the query is refused: it needs a watermark there" if refused else evidence

@@ -286,12 +286,8 @@ def _growth(run: Run, at: int) -> Cause | str | None:
     if not operator.grows or (grouping and not _joins(run, operator)):
         return None
     text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
-    # Windows among the keys of a deduplication are seldom longer than a day.
-    long, looks, of_code = (
-        _DAY_MS + _HALF_HOUR_MS if name == "dedupe" else _LONGEST_MS,
-        operator.looks,
-        "WithState" in name,
-    )
+    # Among the keys of a deduplication, windows longer than an hour are rare.
+    long, looks, of_code = 2 * _HALF_HOUR_MS if name == "dedupe" else _LONGEST_MS, operator.looks, "WithState" in name
     if watermark is None and not of_code:
         why = "eventTime has no watermark"
     elif looks is False:

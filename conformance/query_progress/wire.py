@@ -82,13 +82,15 @@ class OperatorProgress(_Wire):
     def looks(self) -> bool | None:
         """Whether it looked for rows to remove, or has timers or variables that do; None if that does not show."""
         metrics, known = self.custom_metrics, self.all_removals_time_ms
-        if "numRowsReadDuringEviction" in metrics:
-            known = metrics["numRowsReadDuringEviction"]
-        elif "numRegisteredTimers" in metrics:
-            # Of `transformWithState`, as the counts of variables with a time to live: numValueStateWithTTLVars.
-            known = metrics["numRegisteredTimers"] + sum(n for name, n in metrics.items() if name.endswith("TTLVars"))
-        elif not known and self.operator_name != _PANDAS:
-            known = None if self.num_rows_total < _TAKES_TIME * self.num_shuffle_partitions else known
+        if (counted := metrics.get("numRowsReadDuringEviction", metrics.get("numRegisteredTimers"))) is not None:
+            # The second is of `transformWithState`, as numValueStateWithTTLVars is: its variables with a time to live.
+            known = counted + sum(n for name, n in metrics.items() if name.endswith("TTLVars"))
+        elif (
+            not known
+            and self.num_rows_total < _TAKES_TIME * self.num_shuffle_partitions
+            and self.operator_name != _PANDAS
+        ):
+            return None
         return known > 0 if known is not None and self.num_rows_total else None
 
 
