@@ -287,6 +287,21 @@ def test_rows_of_a_union_are_those_of_its_branches_as_far_as_their_times_tell(ch
     assert {row.stream for row in treated.of("out")} == (set() if unknown else {"a", "b"})
 
 
+def test_a_row_of_a_union_without_an_event_time_has_no_window_and_leaves_the_others_known(monkeypatch):
+    path = DATA / "sound-union-4.3.0.json"
+    _, answer = explained(path, monkeypatch)
+    case, plan, there = answer.job.case, answer.job.plan, rows_shown(answer, path)
+    (input,), mark = plan.inputs(plan.first), plan.watermarks[-1]
+    at = there[mark.input].place(mark.column)
+    *rows, last = there[mark.input].rows
+    null = tuple(None if place == at else value for place, value in enumerate(last))
+    there[mark.input] = replace(there[mark.input], rows=(*rows, null))
+    there[input] = replace(there[input], rows=there[input].rows[:-1])
+    reading = _Rows(case, plan, there)
+    assert [row.treatment for row in reading.base()].count("no event time") == 1
+    assert sum(len(numbers) for _, numbers, _ in reading.under(plan.first.children[0], input)) == 29
+
+
 @pytest.mark.parametrize(
     ("name", "treatment"), [("sound-unique-then-window", "not known"), ("sound-deduplication", "filtered")]
 )
