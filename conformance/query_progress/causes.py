@@ -121,7 +121,7 @@ def _nulls(run: Run) -> Iterator[Cause]:
 
 def future_row(run: Run) -> Iterator[Cause]:
     jump = run.jump
-    if jump is None or run.watermark is None or not jump.after or jump.behind < jump.after:
+    if not run.drops or jump is None or run.watermark is None or not jump.after or jump.behind < jump.after:
         return
     if jump.by >= max(_MANY * run.spread, _HALF_HOUR_MS if jump.after > 1 else _DAY_MS):
         newest = f"newest event time {instant(jump.newest_after)}, behind the watermark {instant(run.watermark)}"
@@ -134,7 +134,7 @@ def future_row(run: Run) -> Iterator[Cause]:
 
 def newest_first(run: Run) -> Iterator[Cause]:
     """Find micro-batches that are each older than the one before, so that the rows of all but the first are late."""
-    if run.late is not None and run.backwards >= max(2, run.with_event_time - 1):
+    if run.drops and run.late is not None and run.backwards >= max(2, run.with_event_time - 1):
         batch, lowest, watermark = run.late
         older = f"each of {counted(run.backwards, 'micro-batch')} is older than all before it: in micro-batch {batch}"
         times = f"the oldest event time is {instant(lowest)}, the watermark {instant(watermark)}"
@@ -160,7 +160,7 @@ def _backlog(runs: list[Run]) -> Iterator[Cause]:
         # Rows that come live take as long as their event times.
         moved, took = (after.highest or 0) - (after.points[0][2] if after.points else 0), after.ended - after.started
         fewer = before.most_rows >= _FEWER * after.most_rows > 0
-        if fewer and after.late is not None and before.late is None and moved >= _TWICE * took:
+        if fewer and after.drops and before.late is None and moved >= _TWICE * took:
             sizes = f"at most {before.most_rows:,} rows in a micro-batch, none late, then {after.most_rows:,}"
             yield Cause.of("backlog-in-many-batches", f"{sizes}; since then {after.dropped_shown}")
 
@@ -198,7 +198,7 @@ def _partition(run: Run) -> Iterator[Cause]:
 
 def short_delay(runs: list[Run]) -> Iterator[Cause]:
     """Find runs that dropped rows, and the delay that would have kept the oldest."""
-    lossy = [run for run in runs if run.dropped or (run.operators and run.late is not None and not run.counts_dropped)]
+    lossy = [run for run in runs if run.drops]
     for run in sorted(lossy, key=lambda run: -run.needed)[:1]:
         total = f"{sum(one.dropped for one in lossy):,} dropped in {len(lossy)} runs"
         evidence = [total] if len(lossy) > 1 and run.counts_dropped else []

@@ -198,6 +198,11 @@ class Run:
         return not self.operators or any(operator.counts_dropped for operator in self.operators)
 
     @property
+    def drops(self) -> bool:
+        """Whether it drops late rows or, where that is not counted, may do so."""
+        return self.dropped > 0 or (self.late is not None and not self.counts_dropped)
+
+    @property
     def dropped_shown(self) -> str:
         known = f"rows dropped: {self.dropped:,}"
         return known if self.counts_dropped else "this version does not count dropped rows (3.1 does)"

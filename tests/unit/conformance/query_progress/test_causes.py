@@ -385,6 +385,18 @@ def test_null_event_times_lose_no_row_of_a_deduplication_or_without_state(operat
     assert named(lines) == causes
 
 
+@pytest.mark.parametrize("times", [(1, 9000, 2, 3, 4, 5), (60, 50, 40, 30, 20, 10)], ids=["future row", "newest first"])
+@pytest.mark.parametrize(
+    ("operators", "dropped"), [({"stateStoreSave": 3}, 0), ({}, 0), ({"stateStoreSave": 3}, 2)], ids=str
+)
+def test_rows_behind_the_watermark_are_no_cause_where_no_operator_drops_them(times, operators, dropped):
+    lines = []
+    for n, high in enumerate(times):
+        mark = max([5, *times[:n]]) - 5
+        lines.append(progress(n, high=high, mark=mark, out=1, state=operators, dropped=dropped * (high < mark)))
+    assert bool(named(lines)) == bool(dropped)
+
+
 @pytest.mark.parametrize(("days", "causes"), [(4, []), (5, ["watermark-not-used"])])
 def test_windows_of_a_month_keep_their_state_for_a_month(days, causes):
     of_days = ((n, n * days * 1440) for n in range(8))
