@@ -156,14 +156,13 @@ def test_a_green_answer_without_what_was_observed_is_only_read_as_published(tmp_
     assert Results.read(tmp_path / "slim.jsonl", condensed=True).upgrades == (bare,)
 
 
+ROWS, METRIC = expect(rows=[["12:00", "12:10", 1]]), expect(rows=[], progress={"eventTime.avg": 0})
+WITHOUT_METRIC = observed(SEEN.steps[0], step(2, batch(1))).model_copy(update={"case": "f/a"})
+
+
 def test_metrics_that_results_do_not_keep_were_judged_when_it_ran() -> None:
-    metric = {"eventTime.avg": 0}
-    rows = expect(rows=[["12:00", "12:10", 1]])
-    asked = case(rows, expect(rows=[], progress=metric), id="f/a", query=QUERY)
-    seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
-        update={"case": "f/a"}
-    )
-    wrong = judged(asked, seen)
+    asked = case(ROWS, METRIC, id="f/a", query=QUERY)
+    wrong = judged(asked, WITHOUT_METRIC)
     assert [getattr(one, "observed", None) for one in wrong.findings] == ["no such path"]
     assert again(wrong, asked).status == "violates"
     resumed = wrong.model_copy(update={"status": "conforms", "findings": ()})
@@ -173,15 +172,9 @@ def test_metrics_that_results_do_not_keep_were_judged_when_it_ran() -> None:
 def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_of_today(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    rows = expect(rows=[["12:00", "12:10", 1]])
-    earlier = case(rows, expect(rows=[]), id="f/a", query=QUERY)
-    seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
-        update={"case": "f/a"}
-    )
-    green = judged(earlier, seen)
+    green = judged(case(ROWS, expect(rows=[]), id="f/a", query=QUERY), WITHOUT_METRIC)
     assert green.status == "conforms"
-    asks = case(rows, expect(rows=[], progress={"eventTime.avg": 0}), id="f/a", query=QUERY)
-    today = asks.model_copy(update={"digest": "1" * 64})
+    today = case(ROWS, METRIC, id="f/a", query=QUERY, digest="1" * 64)
     assert upgrade_again(green, today) is None
     assert tuple(of_today([Results(header(), (), FOOTER, upgrades=(green,))], {"f/a": today})) == ()
     assert "left out, as the case has changed: f/a, spark-3.5.9 to spark-4.3.0" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_the_checkpoints_of_every_published_pair_add_up() -> None:
 
 
 def test_a_checkpoint_is_counted_once_whatever_became_of_it() -> None:
-    met = (
+    met = [
         "resumed",
         "refused",
         "unsupported",
@@ -74,7 +74,7 @@ def test_a_checkpoint_is_counted_once_whatever_became_of_it() -> None:
         "not-run",
         "not-applicable",
         "broken",
-    )
+    ]
     known = UpgradeMatrix(by_pair(cell(f"f/{at}", status) for at, status in enumerate(met)), {}).between(OLD, NEW)
     tally = tally_of_checkpoints(known)
     assert (tally.count, [*wrong(tally)]) == (len(met), [])

@@ -33,31 +33,19 @@ def results(tmp_path: Path) -> Results:
     return Results.read(written(tmp_path / "r", tuple(f"f/{status}" for status in MARKS), targets, statuses))
 
 
-def without_a_ticket(results: Results) -> Results:
-    """The same results, if no ticket reports their bug."""
-    cells = tuple(
-        cell.model_copy(
-            update={"differs": cell.differs.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})}
-        )
-        if cell.status == "bug" and cell.differs is not None
-        else cell
-        for cell in results.cells
+def with_entry(results: Results, notes: tuple[str, ...] = (), **said: object) -> Results:
+    """The same results with these notes, whose entries of cases say this."""
+    entries = (cell.differs and cell.differs.model_copy(update=said) for cell in results.cells)
+    cells = (
+        cell.model_copy(update={"notes": notes or cell.notes, "differs": entry})
+        for cell, entry in zip(results.cells, entries, strict=True)
     )
-    return Results(results.header, cells, results.footer)
+    return Results(results.header, tuple(cells), results.footer)
 
 
 @pytest.fixture
 def hostile(results: Results) -> Results:
-    cells = tuple(
-        cell.model_copy(
-            update={
-                "notes": (HOSTILE,),
-                "differs": cell.differs and cell.differs.model_copy(update={"because": HOSTILE}),
-            }
-        )
-        for cell in results.cells
-    )
-    return Results(results.header, cells, results.footer)
+    return with_entry(results, (HOSTILE,), because=HOSTILE)
 
 
 class TestJUnit:
@@ -133,7 +121,7 @@ class TestStepSummary:
         assert "| ▲ | f/bug | rows are lost (SPARK-2) | 3.5.9; 4.3.0 |" in text
 
     def test_a_bug_that_no_ticket_reports(self, results) -> None:
-        unreported = without_a_ticket(results)
+        unreported = with_entry(results, link=None, introduced_by="SPARK-51955")
         told = "rows are lost (no ticket, introduced by SPARK-51955)"
         assert f"| ▲ | f/bug | {told} | 3.5.9; 4.3.0 |" in step_summary(unreported)
         assert told in workflow_commands(unreported, "my/cases")

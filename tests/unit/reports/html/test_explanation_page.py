@@ -66,18 +66,8 @@ def test_a_page_of_a_job_says_what_the_terminal_says_and_has_every_row(name, mon
     _, answer = explained(DATA / f"{name}-4.3.0.json", monkeypatch)
     page = explanation_page([answer.page])
     shown, data = words(page), data_of(page)
-    told = (
-        "micro-batch",
-        "4 more",
-        "2 more",
-        "joined:",
-        "late:",
-        "out:",
-        "in state:",
-        "duplicate:",
-        "without partner:",
-        "not known:",
-    )
+    treatments = ("joined:", "late:", "out:", "in state:", "duplicate:", "without partner:", "not known:")
+    told = ("micro-batch", "4 more", "2 more", *treatments)
     lines = [line for line in answer.lines() if not line.strip().startswith(told)]
     assert [line for line in lines if words(line) not in shown] == []
     assert page.count("<tr") - 1 == len(answer.job.treated.rows)
