@@ -1,7 +1,5 @@
 """Prints the upgrade matrix: how many checkpoints of which version others resumed, and what to do about the rest."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -44,8 +42,8 @@ def _counts(cells: Iterable[Cell]) -> Counter[Mark]:
 
 def _table(cells: Sequence[Cell], room: int) -> Iterator[Text]:
     texts = {pair: _tally(own) for pair, own in by_pair(cells).items()}
-    rows = sorted({origin for origin, _ in texts}, key=_by_version)
-    columns = sorted({to for _, to in texts}, key=_by_version)
+    rows = sorted(sorted({origin for origin, _ in texts}), key=_by_version)
+    columns = sorted(sorted({to for _, to in texts}), key=_by_version)
     widths = {to: max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns}
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
     for part in bands([width + 2 for width in widths.values()], room - head):
