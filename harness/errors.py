@@ -1,7 +1,5 @@
 """The base of all errors that are not verdicts about an engine."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """How long-running work reports what it is doing."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -17,7 +17,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import write_file
 from conformance.core.versions import SparkVersion
 from conformance.suite.features import named_features, needs
-from harness.targets.vendor_runtimes import VendorRuntime, vendor_runtime
+from harness.targets.targets import VendorRuntime, vendor_runtime
 from reports.analysis.change import changes
 from reports.analysis.checkpoints import CheckpointChange, Checkpoints, DocumentedCheckpoint, Pair
 from reports.analysis.gate import DRAFT, FailOn, Gate, KnownPair, Ruling, draft, in_baseline, known_pair, read_accepted

@@ -38,7 +38,7 @@ from conformance.variants.catalogue import VariedCase, varied
 from harness.driver.backend import DEFAULTS
 from harness.driver.checkpoint import READ_STATE
 from harness.environments import provision
-from harness.runtimes.accelerators import Accelerator, accelerator
+from harness.runtimes.line_packages import Accelerator, accelerator
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues

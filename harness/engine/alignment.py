@@ -5,8 +5,6 @@ places files; this checks from the sources' own offsets that it worked. The offs
 partition a micro-batch read.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest

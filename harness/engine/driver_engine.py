@@ -1,7 +1,5 @@
 """An engine with a driver in it: its lines, which case each message is about, and what a case makes of them."""
 
-from __future__ import annotations
-
 import queue
 import re
 import threading
@@ -20,6 +18,7 @@ from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Interrupted, Observation, StepSeen
 from harness.driver import PROTOCOL
 from harness.driver.errors import FailureReason
+from harness.engine import protocol
 from harness.engine.engine import (
     DriverFailed,
     EngineDied,
@@ -31,22 +30,6 @@ from harness.engine.engine import (
     ExecutorsLost,
     KillMissed,
     TooBusy,
-)
-from harness.engine.protocol import (
-    ANSWERS,
-    CaseRequest,
-    Done,
-    DriverAnswer,
-    Emitted,
-    Failed,
-    Hello,
-    Message,
-    ProgramRequest,
-    ProgramSeen,
-    Reached,
-    StateRequest,
-    StateSeen,
-    StepAnswer,
 )
 from harness.engine.transport import Transport, TransportClosed
 from harness.errors import HarnessError
@@ -92,9 +75,9 @@ def without_folders(step: StepSeen, directory: str) -> StepSeen:
     return step.model_copy(update={"batches": batches})
 
 
-Delivery: TypeAlias = Hello | DriverAnswer | str | None
+Delivery: TypeAlias = protocol.Hello | protocol.DriverAnswer | str | None
 """A message, the beginning of a line that is not a message with the reason, or None once the driver has closed its output."""
-OnlyAnswer = TypeVar("OnlyAnswer", ProgramSeen, StateSeen)
+OnlyAnswer = TypeVar("OnlyAnswer", protocol.ProgramSeen, protocol.StateSeen)
 """The answer to a request that has no other."""
 Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 """Receives the messages for one listener."""
@@ -107,7 +90,7 @@ class Dispatcher:
     The end of the stream also goes to every later listener.
     """
 
-    def __init__(self, answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS) -> None:
+    def __init__(self, answers: TypeAdapter[protocol.Hello | protocol.DriverAnswer] = protocol.ANSWERS) -> None:
         self._answers = answers
         self._lock = threading.Lock()
         self._mailboxes: dict[str | None, Mailbox] = {}
@@ -133,7 +116,7 @@ class Dispatcher:
         except ValidationError as error:
             self._to_all(f"{line[:200]!r} ({error})")
             return
-        case = None if isinstance(message, Hello) else message.case
+        case = None if isinstance(message, protocol.Hello) else message.case
         with self._lock:
             mailbox = self._mailboxes.get(case)
         if mailbox is not None:
@@ -182,14 +165,14 @@ class DriverConnection:
         EngineFailed: the driver did not introduce itself, or speaks another version of the protocol.
     """
 
-    hello: Hello
+    hello: protocol.Hello
 
     def __init__(
         self,
         transport: Transport,
         *,
         start_timeout: float,
-        answers: TypeAdapter[Hello | DriverAnswer] = ANSWERS,
+        answers: TypeAdapter[protocol.Hello | protocol.DriverAnswer] = protocol.ANSWERS,
         master: str = "the engine's JVM",
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -210,7 +193,7 @@ class DriverConnection:
             raise
 
     @contextmanager
-    def conversation(self, case: str, request: Message) -> Iterator[Mailbox]:
+    def conversation(self, case: str, request: protocol.Message) -> Iterator[Mailbox]:
         """Send a request; the mailbox receives its answers. After an error other than ``DriverFailed`` the driver is ended."""
         try:
             with self._dispatcher.listening(case) as mailbox:
@@ -223,7 +206,7 @@ class DriverConnection:
 
     def next_answer(
         self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None
-    ) -> Hello | DriverAnswer:
+    ) -> protocol.Hello | protocol.DriverAnswer:
         """The next answer, unless it is ``Failed``; else raises ``EngineFailed``.
 
         ``deadline``: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers share
@@ -242,12 +225,12 @@ class DriverConnection:
                 raise self._died(f"the engine's process ended with {self.transport.ending()} at {doing}")
             case str(malformed):
                 raise EngineFailed(f"the driver wrote a line at {doing} that is not a message: {malformed}")
-            case Failed() as failed:
+            case protocol.Failed() as failed:
                 raise self._error(failed, doing)
             case _:
                 return delivered
 
-    def unexpected(self, answer: Hello | DriverAnswer, doing: str) -> EngineFailed:
+    def unexpected(self, answer: protocol.Hello | protocol.DriverAnswer, doing: str) -> EngineFailed:
         """The error for an answer that does not belong here."""
         return EngineFailed(f"the driver sent an unexpected {answer.kind!r} at {doing}", log=self.log_tail())
 
@@ -266,20 +249,20 @@ class DriverConnection:
         time.sleep(0.1)  # the last lines may still be in the pipe
         return "\n".join(list(self._log))
 
-    def _introduction(self, timeout: float) -> Hello:
+    def _introduction(self, timeout: float) -> protocol.Hello:
         with self._dispatcher.listening(None) as mailbox:
             # Not earlier: a message without a mailbox is lost.
             for thread in self._readers:
                 thread.start()
             with ended_by_stop(self.transport.kill):
                 answer = self.next_answer(mailbox, timeout, "startup")
-        if not isinstance(answer, Hello):
+        if not isinstance(answer, protocol.Hello):
             raise self.unexpected(answer, "startup")
         if (version := answer.identity.protocol) != PROTOCOL:
             raise EngineFailed(f"the driver speaks version {version} of the protocol, this harness speaks {PROTOCOL}")
         return answer
 
-    def _error(self, failed: Failed, doing: str) -> EngineFailed:
+    def _error(self, failed: protocol.Failed, doing: str) -> EngineFailed:
         if doing == "startup":
             ending = self.transport.ending()
             why = EngineNotStarted(failed.reason, failed.message, ending, log=self.log_tail())
@@ -300,7 +283,7 @@ class DriverConnection:
             return EngineKilled(f"{what}; give it more, as by --conf spark.driver.memory=4g")
         return why or EngineDied(what, log=self.log_tail())
 
-    def _send(self, request: Message) -> None:
+    def _send(self, request: protocol.Message) -> None:
         try:
             with self._writing:
                 self.transport.write(request.model_dump_json(by_alias=True, exclude_none=True))
@@ -375,7 +358,7 @@ class DriverEngine:
         return f"{self._cases}/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
 
     def observe(
-        self, request: CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
+        self, request: protocol.CaseRequest, *, step_timeout: float, on_step: Callable[[], None] | None = None
     ) -> Observation:
         steps: list[StepSeen] = []
         with self._counting:
@@ -395,14 +378,18 @@ class DriverEngine:
             with self._counting:
                 self._running -= 1
 
-    def survey(self, request: ProgramRequest, *, timeout: float) -> ProgramSeen:
-        return self._answer(request, ProgramSeen, timeout, f"the survey of {request.case}")
+    def survey(self, request: protocol.ProgramRequest, *, timeout: float) -> protocol.ProgramSeen:
+        return self._answer(request, protocol.ProgramSeen, timeout, f"the survey of {request.case}")
 
-    def read_state(self, request: StateRequest, *, timeout: float) -> StateSeen:
-        return self._answer(request, StateSeen, timeout, "reading the state")
+    def read_state(self, request: protocol.StateRequest, *, timeout: float) -> protocol.StateSeen:
+        return self._answer(request, protocol.StateSeen, timeout, "reading the state")
 
     def _answer(
-        self, request: ProgramRequest | StateRequest, kind: type[OnlyAnswer], timeout: float, doing: str
+        self,
+        request: protocol.ProgramRequest | protocol.StateRequest,
+        kind: type[OnlyAnswer],
+        timeout: float,
+        doing: str,
     ) -> OnlyAnswer:
         with self._connection.conversation(request.case, request) as mailbox:
             answer = self._connection.next_answer(mailbox, timeout, doing)
@@ -412,7 +399,7 @@ class DriverEngine:
 
     def _follow(
         self,
-        request: CaseRequest,
+        request: protocol.CaseRequest,
         run: str,
         mailbox: Mailbox,
         step_timeout: float,
@@ -429,21 +416,21 @@ class DriverEngine:
             if getattr(answer, "case", None) != run:
                 raise self._connection.unexpected(answer, doing)
             match answer:
-                case StepAnswer(step=step) if len(steps) < len(request.steps):
+                case protocol.StepAnswer(step=step) if len(steps) < len(request.steps):
                     steps.append(without_folders(redact_paths(step, names), request.directory))
                     deadline = time.monotonic() + step_timeout
                     if on_step is not None:
                         on_step()
-                case Emitted(batch=batch, rows=rows):
+                case protocol.Emitted(batch=batch, rows=rows):
                     emitted.append(Interrupted(id=batch, rows=rows))
-                case Reached(step=step, columns=columns, missed=missed, executors_lost=lost):
+                case protocol.Reached(step=step, columns=columns, missed=missed, executors_lost=lost):
                     self.kill()
                     _check_executors(lost, request)
                     if missed:
                         raise KillMissed(f"the engine was killed too late at {doing}")
                     steps.append(_with_interrupted_batch(step, emitted))
                     return Observation.of(request.case, columns, tuple(steps))
-                case Done(columns=columns, memory=memory, executors_lost=lost):
+                case protocol.Done(columns=columns, memory=memory, executors_lost=lost):
                     self.memory = memory
                     _check_executors(lost, request)
                     if steps and steps[-1].error is not None:
@@ -464,7 +451,7 @@ class DriverEngine:
             self._connection.close()
 
 
-def _check_executors(lost: int, request: CaseRequest) -> None:
+def _check_executors(lost: int, request: protocol.CaseRequest) -> None:
     if lost:
         raise ExecutorsLost(f"the cluster lost {lost} of its executors while {request.case} ran")
 

@@ -1,12 +1,10 @@
 """The interface between the harness and what a case runs in: local, cluster, Connect, container."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 from conformance.core.case import Case, TableFormat
 from conformance.core.observation import Identity, Observation, StepSeen
@@ -60,12 +58,12 @@ class EngineNeeds:
     """Whether all of them need ``--allow-code``: what code changes in its process would change the answers to other cases."""
 
     @classmethod
-    def of(cls, case: Case, target: Target) -> EngineNeeds:
+    def of(cls, case: Case, target: Target) -> Self:
         real_time = case.runs_in_real_time(target.version)
         code = bool(case.needs_code)
         return cls(bool(case.topics), real_time, case.table_formats, case.jars, case.calls_main, code)
 
-    def cover(self, others: EngineNeeds) -> bool:
+    def cover(self, others: Self) -> bool:
         """Whether an engine that was started for these needs runs cases with the others, too."""
         # It may have topics and a debugger that they do not need.
         return self == replace(others, topics=self.topics or others.topics, main=self.main or others.main)

@@ -4,8 +4,6 @@ Only the kernel sees every operation of every writer: Spark's logs, its state st
 pair, delay and merge events for programs that want to know what changed; here each event counts, in its order.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import select
@@ -17,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Self
 
 from conformance.checkpoints.crash_images import FileContent, FileOperation, FileOperationKind
 from harness.errors import HarnessError
@@ -90,7 +89,7 @@ class FileRecorder:
         self._root = Path(f"/proc/self/fd/{self._opened}")
         self._thread = threading.Thread(target=self._run, name="file-recorder", daemon=True)
 
-    def __enter__(self) -> FileRecorder:
+    def __enter__(self) -> Self:
         self._watch("", existing=True)
         self._thread.start()
         return self

@@ -11,8 +11,6 @@ A ``ProgramRequest`` asks what a program of the author's does; ``ProgramSeen`` a
 A ``StateRequest`` asks what waits in the state of a checkpoint; ``StateSeen`` answers it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Makes the driver's requests from a case, without its expectations: one for each segment, the steps that one process runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +25,8 @@ from conformance.core.roles import Role
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from conformance.language.sql_expression import window_called
+from harness.engine import protocol
 from harness.engine.engine import Engine
-from harness.engine.protocol import (
-    CaseRequest,
-    ChangeRequest,
-    Json,
-    Partitions,
-    StepRequest,
-    StreamRequest,
-    TopicRequest,
-)
 from harness.errors import HarnessError
 
 
@@ -104,7 +94,7 @@ def request_for(
     arrived: int | None = None,
     keep: Mapping[int, str] | None = None,
     files: Mapping[int, Mapping[str, str]] | None = None,
-) -> CaseRequest:
+) -> protocol.CaseRequest:
     """Make the request for a case.
 
     Args:
@@ -134,8 +124,8 @@ def request_for(
         action = case.steps[segment.last - 1].action
         assert isinstance(action, Restart)
         # Before the engine is killed the rows arrive, and the engine continues to the point.
-        steps[-1] = StepRequest(action="kill", batches=_batches(action, case), at=action.at, nth=action.batch)
-    return CaseRequest(
+        steps[-1] = protocol.StepRequest(action="kill", batches=_batches(action, case), at=action.at, nth=action.batch)
+    return protocol.CaseRequest(
         case=case.id,
         directory=directory,
         streams={name: _stream(name, case) for name in case.streams},
@@ -158,7 +148,7 @@ def request_for(
     )
 
 
-def _wire(query: Pipeline) -> list[dict[str, Json]]:
+def _wire(query: Pipeline) -> list[dict[str, protocol.Json]]:
     """A query as the driver reads it, whose windows have the name that only Spark 3.4 and newer give them."""
     return query.changed(_with_named_windows).wire()
 
@@ -201,7 +191,7 @@ def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
             return ()
 
 
-def _stream(name: str, case: Case) -> StreamRequest:
+def _stream(name: str, case: Case) -> protocol.StreamRequest:
     of_topic = None
     if topic := case.topics.get(name):
         # https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html
@@ -209,10 +199,10 @@ def _stream(name: str, case: Case) -> StreamRequest:
         # The driver, which names the topic, makes Spark's notation of a list of offsets.
         start = topic.starting_offsets
         options["startingOffsets"] = start if isinstance(start, str) else json.dumps(start)
-        of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=options)
+        of_topic = protocol.TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=options)
     arrivals = [arrival for step in case.steps for arrival in arrivals_of(step.action, case.streams)]
     files = max((len(arrival[name].partitions) for arrival in arrivals if name in arrival), default=1) or 1
-    return StreamRequest(
+    return protocol.StreamRequest(
         ddl=case.streams[name].ddl,
         files=files,
         options=case.files[name].options() if name in case.files else case.table_options.get(name),
@@ -222,18 +212,20 @@ def _stream(name: str, case: Case) -> StreamRequest:
     )
 
 
-def _step(step: Step, case: Case) -> StepRequest:
+def _step(step: Step, case: Case) -> protocol.StepRequest:
     action, plan = step.action, _plan_wanted(step, case)
     if not isinstance(action, Restart):
         alter = _altered(action.columns) if isinstance(action, Alter) else {}
         advance = action.ms if isinstance(action, Advance) else 0
         batches = _batches(action, case)
-        return StepRequest(action=_NAMES[type(action)], batches=batches, advance=advance, alter=alter, plan=plan)
+        return protocol.StepRequest(
+            action=_NAMES[type(action)], batches=batches, advance=advance, alter=alter, plan=plan
+        )
     change = action.change
-    return StepRequest(
+    return protocol.StepRequest(
         action="restart",
         how=action.how,
-        change=ChangeRequest(
+        change=protocol.ChangeRequest(
             conf=dict(change.conf) if change.conf else None,
             output_mode=change.output_mode,
             trigger=change.trigger,
@@ -255,11 +247,11 @@ def _altered(columns: Mapping[str, Schema]) -> dict[str, str]:
     return {stream: schema.ddl for stream, schema in columns.items()}
 
 
-def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
+def _batches(action: Action, case: Case) -> tuple[dict[str, protocol.Partitions], ...]:
     return tuple(_rows_of(arrival, case) for arrival in arrivals_of(action, case.streams))
 
 
-def _rows_of(arrival: Arrival, case: Case) -> dict[str, Partitions]:
+def _rows_of(arrival: Arrival, case: Case) -> dict[str, protocol.Partitions]:
     return {
         name: tuple(tuple(to_json_value(row, case.streams[name].struct) for row in rows) for rows in placed.partitions)
         for name, placed in arrival.items()

@@ -1,7 +1,5 @@
 """The connection to a driver in a process (lines in, lines out, a log, an exit status), and one to a child process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """The cache: where environments and answers are, what stands there and is made by one process at a time, and its removal."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

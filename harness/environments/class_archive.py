@@ -5,8 +5,6 @@ environment, because many are used once. JVMs ignore an archive of another Java 
 Source: https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -16,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from filelock import FileLock, Timeout
 
@@ -41,7 +39,7 @@ class ClassArchive:
     @classmethod
     def of(
         cls, environment: Environment, settings: Mapping[str, str], environ: Mapping[str, str] = os.environ
-    ) -> ClassArchive | None:
+    ) -> Self | None:
         """The archive of engines with these settings; None for the installed target, whose directories are not ours, and an old Java."""
         if environment.root is None or major(environment.java_version) < _WRITTEN_AT_EXIT_SINCE:
             return None
@@ -70,7 +68,7 @@ class ClassArchive:
                 archive.unlink()
         return None
 
-    def record(self) -> ArchiveRecording | None:
+    def record(self) -> "ArchiveRecording | None":
         """Let an engine write the archive.
 
         None for the first engine of the environment, while another one is at it, and if ``file`` would not give what the directory holds.

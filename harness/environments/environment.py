@@ -1,7 +1,5 @@
 """What a driver runs in: a Python with pyspark, a Java, and their environment variables."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -10,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, ConfigDict
@@ -137,7 +136,7 @@ class Manifest(BaseModel):
         partial.replace(root / _NAME)
 
     @classmethod
-    def read(cls, root: Path) -> Manifest | None:
+    def read(cls, root: Path) -> Self | None:
         """The contents of the environment in ``root``; None if it is not complete, or no longer."""
         try:
             made = cls.model_validate_json((root / _NAME).read_bytes())

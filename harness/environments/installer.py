@@ -3,8 +3,6 @@
 The program is the one that is installed here, or one that pip puts into the cache when an environment is first made.
 """
 
-from __future__ import annotations
-
 import configparser
 import json
 import os
@@ -306,11 +304,7 @@ class Uv:
         self._run(f"Downloading CPython {specifier(wanted)}", *command, on_progress=on_progress)
 
     def _run(
-        self,
-        doing: str,
-        *arguments: str,
-        on_progress: ProgressCallback,
-        more: Mapping[str, str] = MappingProxyType({}),
+        self, doing: str, *arguments: str, on_progress: ProgressCallback, more: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         """``more``: variables that the user's override."""
         command = [self._binary, *arguments]

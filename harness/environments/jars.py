@@ -3,8 +3,6 @@
 ``fetch_with_dependencies`` resolves jars of which the coordinates are known, and all that they need, with the Ivy that every Spark ships.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The Javas of this machine, and the choice of one for a target."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

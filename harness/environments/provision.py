@@ -1,7 +1,5 @@
 """Makes the environment of a target, once for all processes; and tells beforehand, without installing, whether it can be made."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,14 +1,12 @@
 """A cluster instead of one JVM: where the driver gets executors, the settings that takes, and a storage that all its machines reach."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
 from conformance.core.errors import WrongUsage
@@ -31,7 +29,7 @@ class Cluster:
     """As Spark takes it: https://spark.apache.org/docs/latest/submitting-applications.html#master-urls"""
 
     @classmethod
-    def parse(cls, master: str) -> Cluster:
+    def parse(cls, master: str) -> Self:
         """Parse the master URL of a cluster; raises ``WrongUsage`` for another text."""
         if not _MASTERS.fullmatch(master.strip()):
             raise WrongUsage(
@@ -147,7 +145,7 @@ class StorageUrl:
     def __str__(self) -> str:
         return self.url
 
-    def unique_directory(self) -> StorageUrl:
+    def unique_directory(self) -> "StorageUrl":
         """A directory in it that no other run uses."""
         return StorageUrl(f"{self.url.rstrip('/')}/conformance-{secrets.token_hex(4)}")
 

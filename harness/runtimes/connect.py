@@ -1,7 +1,5 @@
 """The ``connect`` runtime: engines that already run somewhere and are reached through Spark Connect."""
 
-from __future__ import annotations
-
 import os
 import re
 import ssl
@@ -11,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
@@ -52,7 +51,7 @@ class Endpoint:
     """Its parameters belong to it; the token among them is never shown."""
 
     @classmethod
-    def parse(cls, url: str) -> Endpoint:
+    def parse(cls, url: str) -> Self:
         """Parse the address of a Connect server; raises ``WrongUsage`` for another text."""
         if not _URL.fullmatch(url.strip()):
             # The text itself may hold a token.
@@ -158,13 +157,7 @@ class ConnectRuntime:
         )
         return next((why for applies, why in obstacles if applies), None)
 
-    def start(
-        self,
-        target: Target,
-        *,
-        on_progress: ProgressCallback,
-        needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
-    ) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:  # noqa: ARG002
         if not target.connect:
             raise NoConnect(target)
         self._reach(target.version, on_progress)

@@ -1,7 +1,5 @@
 """Kafka for the engines of a run: Spark's connector, and the user's broker or one that is started when the first engine needs it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -26,6 +24,7 @@ from conformance.core.child_process import start as start_process
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage, ended_by_stop
 from conformance.core.versions import SparkVersion
+from harness.driver.outage import refusal
 from harness.driver.peer import this_user_listens
 from harness.engine.transport import how_it_ended
 from harness.environments.environment import Environment
@@ -110,7 +109,7 @@ class OwnBroker:
             if (code := self.guard.poll()) is not None:
                 raise self._not_started(f"it ended with {how_it_ended(code, as_shell=True)}")
             # Another user's program may be faster than the broker.
-            if listens(_HOST, self._port) and this_user_listens(self._port):
+            if refusal(_HOST, self._port) is None and this_user_listens(self._port):
                 return
             if time.monotonic() > limit:
                 raise self._not_started(f"it did not listen within {_SECONDS_TO_START:.0f} s")
@@ -128,15 +127,6 @@ class OwnBroker:
 def _known() -> Mapping[str, str]:
     """The SHA-256 of the jars that Maven Central has of the broker and the connectors, with what they need, by name."""
     return known_jars("harness.runtimes", "kafka_jars.sha256")
-
-
-def listens(host: str, port: int) -> bool:
-    """Whether something accepts connections there."""
-    try:
-        with socket.create_connection((host, port), timeout=5):
-            return True
-    except OSError:
-        return False
 
 
 def _start(
@@ -266,7 +256,7 @@ class Kafka:
         self._lock = threading.Lock()
         self._own: OwnBroker | None = None
         self._failed: HarnessError | None = None
-        if servers is not None and not any(listens(host, port) for host, port in parse_servers(servers)):
+        if servers is not None and all(refusal(host, port) for host, port in parse_servers(servers)):
             raise HarnessError(
                 f"--kafka: no broker listens at {servers}. Start it, or omit --kafka to have one started."
             )

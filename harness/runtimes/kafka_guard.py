@@ -4,8 +4,6 @@
 after another.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,15 +1,18 @@
-"""Packages of which each Spark line needs another one, as data says: their jars for an engine, and the settings of its session."""
+"""Packages of which each Spark line needs another one, as data says: their jars for an engine, and the settings of its session.
 
-from __future__ import annotations
+They have table formats, or are accelerators: plugins that run operators of Spark's plans themselves.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from conformance.core.case import TableFormat
 from conformance.core.data import read_data
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
+from conformance.language.source import unknown
 from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, fetch_with_dependencies, known_jars, not_shipped
 from harness.errors import HarnessError
@@ -38,7 +41,7 @@ class LinePackage:
     """The file with the SHA-256 of the jars that were tried."""
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any], checksums: str) -> LinePackage:
+    def of(cls, entry: Mapping[str, Any], checksums: str) -> Self:
         return cls(entry["name"], entry["source"], entry["conf"], entry["lines"], entry.get("since", {}), checksums)
 
     def lacking(self, version: SparkVersion) -> str | None:
@@ -107,3 +110,48 @@ def entries(file: str) -> Mapping[str, Mapping[str, Any]]:
 
 def package_of(format: TableFormat) -> LinePackage:
     return LinePackage.of(entries("tables.yaml")[format], "tables_jars.sha256")
+
+
+NATIVE = "spark.conformance.native"
+"""The setting of an engine with which the driver reports native operators: a regular expression for their names."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """An entry of ``accelerators.yaml``."""
+
+    key: str
+    package: LinePackage
+    native: str
+    """A regular expression for the names of operators that it runs itself."""
+
+    @property
+    def newest_line(self) -> str:
+        """The newest Spark line that has it."""
+        return max(self.package.lines, key=lambda line: [*map(int, line.split("."))])
+
+    def check(self, versions: Iterable[SparkVersion]) -> None:
+        """Raise WrongUsage if it has no package for one of these."""
+        for version in versions:
+            if (why := self.package.lacking(version)) is not None:
+                raise WrongUsage(f"--with {self.key}: {why}")
+
+    def release(self, version: SparkVersion) -> str:
+        """What runs on a Spark that has it, for people: ``Apache DataFusion Comet 0.12.0``."""
+        return f"{self.package.name} {self.package.lines[version.line].rpartition(':')[2]}"
+
+
+def accelerator(name: str) -> Accelerator:
+    """The accelerator of this name; raises ``WrongUsage`` if there is none, or it needs what the suite does not set up."""
+    known = entries("accelerators.yaml")
+    if name not in known:
+        raise WrongUsage(f"--with: {unknown('accelerator', name, known)}")
+    entry = known[name]
+    package = LinePackage.of(entry, "accelerators_jars.sha256")
+    if "needs" in entry:
+        raise WrongUsage(
+            f"--with {name}: {package.name} needs {entry['needs']}, which the suite does not set up; "
+            f"give its jar and settings with --package and --conf ({package.source})"
+        )
+    others = "|".join(entry["not_native"])
+    return Accelerator(name, package, rf"(?m)^[\s:+-]*(?:\*\(\d+\) )?(?!(?:{others})\b)({entry['native']}\w+)")

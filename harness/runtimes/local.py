@@ -1,7 +1,5 @@
 """The ``local`` runtime: each target in its own environment on this machine, without containers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -20,10 +18,9 @@ from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.accelerators import NATIVE, Accelerator
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.kafka_broker import Kafka, KafkaAccess
-from harness.runtimes.line_packages import LISTS, package_access, package_of
+from harness.runtimes.line_packages import LISTS, NATIVE, Accelerator, package_access, package_of
 from harness.runtimes.own_code import (
     JARS,
     LOCAL_JARS,

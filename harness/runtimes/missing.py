@@ -1,7 +1,5 @@
 """What a job misses, by the error of Python, Java or Spark that says so, and the option that gives it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The user's options for engines, and the runtime that follows from them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace

@@ -1,13 +1,12 @@
 """The user's own code: the folders of its modules, how an engine finds them, and which Python and Java packages the code needs."""
 
-from __future__ import annotations
-
 import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -31,7 +30,7 @@ class OwnCode:
     """Absolute paths, in the order in which Python looks."""
 
     @classmethod
-    def at(cls, folders: Iterable[Path], where: str = "--code") -> OwnCode:
+    def at(cls, folders: Iterable[Path], where: str = "--code") -> Self:
         """The code in these folders; raises ``WrongUsage`` if one is not a folder. ``where``: what names them, for the error."""
         named = tuple(folders)
         for folder in named:
@@ -42,14 +41,14 @@ class OwnCode:
         return cls(tuple(dict.fromkeys(folder.resolve() for folder in named)))
 
     @classmethod
-    def of_project(cls, root: Path) -> OwnCode:
+    def of_project(cls, root: Path) -> Self:
         """The code of a project, unless somebody says where it is: the working directory, as for ``python -m``, the root and ``src``."""
         return cls.at(folder for folder in (Path.cwd(), root, root / "src") if folder.is_dir())
 
     def paths(self) -> tuple[str, ...]:
         return tuple(map(str, self.folders))
 
-    def jar(self, text: str) -> Jar:
+    def jar(self, text: str) -> "Jar":
         """A jar that a case names, ``jobs.jar`` or ``2.12=jobs.jar``, in the first folder that has it. Raises ``WrongUsage``."""
         name = _SCALA.sub("", text)
         root = next((folder for folder in self.folders if (folder / name).is_file()), None)
@@ -111,7 +110,7 @@ class JarPackage:
     """``io.delta:delta-spark_2.12:3.2.0``"""
 
     @classmethod
-    def parse(cls, text: str, where: str = "--package") -> JarPackage:
+    def parse(cls, text: str, where: str = "--package") -> Self:
         """Parse ``3.5=io.delta:delta-spark_2.12:3.2.0``; raises ``WrongUsage`` for a text of another form."""
         spark, _, coordinate = text.partition("=")
         if not re.fullmatch(r"\d+\.\d+(\.\d+)?|all", spark.strip()) or not _COORDINATE.fullmatch(coordinate.strip()):
@@ -148,7 +147,7 @@ class Jar:
     """The version of Scala that it is built for, ``2.12``; None for any."""
 
     @classmethod
-    def parse(cls, text: str, where: str = "--jar", root: Path = Path()) -> Jar:
+    def parse(cls, text: str, where: str = "--jar", root: Path = Path()) -> Self:
         """Parse ``jobs.jar`` or ``2.12=jobs.jar``, relative to ``root``; raises ``WrongUsage`` if there is no such jar."""
         scala = _SCALA.match(text)
         path = root / (text[scala.end() :] if scala else text)

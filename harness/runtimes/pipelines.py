@@ -1,7 +1,5 @@
 """Runs a declarative pipeline by Spark's own runner, in a process of its own: ``harness.driver.pipelines``."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence

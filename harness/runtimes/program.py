@@ -1,7 +1,5 @@
 """Starts a program of ours in an engine's environment: a child process that sees only its own modules and pyspark."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

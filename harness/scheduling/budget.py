@@ -1,12 +1,11 @@
 """How many engines share the machine, and how many cases share an engine."""
 
-from __future__ import annotations
-
 import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -40,7 +39,7 @@ class Machine:
     memory: int
 
     @classmethod
-    def here(cls) -> Machine:
+    def here(cls) -> Self:
         free = [psutil.virtual_memory().available]
         for limit, usage in _LIMITS:
             with suppress(OSError, ValueError):  # no such file, or `max`: no limit

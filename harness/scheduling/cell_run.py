@@ -1,12 +1,10 @@
 """Runs one cell: a case on one target, or a case whose checkpoint one target writes and another resumes."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -61,37 +59,28 @@ class SlotUse:
     """Whether the engine had other users meanwhile, who may have caused what happened to it."""
 
 
+@dataclass(eq=False)
 class EngineSlot:
     """One engine of a target at a time, started when first needed and replaced when it is lost or has grown too big.
 
     If an engine cannot be started, the slot remembers the error: another attempt may take minutes and fails again.
-
-    Args:
-        width: how many users the engine may have at once; fewer if its cluster has fewer slots.
-        memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
-        kept: where the engine may come from, and is left in the end; None to end it.
     """
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        target: Target,
-        listener: EngineListener,
-        *,
-        width: int = 1,
-        memory_limit: int | None = None,
-        needs: EngineNeeds = NOTHING_ELSE,
-        kept: KeptEngines | None = None,
-    ) -> None:
-        self.target = target
-        self.needs = needs
-        self._runtime = runtime
-        self._listener = listener
-        self._max_width = width
+    runtime: Runtime
+    target: Target
+    listener: EngineListener
+    _: KW_ONLY
+    width: int = 1
+    """How many users the engine may have at once; fewer if its cluster has fewer slots."""
+    memory_limit: int | None = None
+    """Bytes above which an engine is replaced as soon as it has no users; None for no limit."""
+    needs: EngineNeeds = NOTHING_ELSE
+    kept: KeptEngines | None = None
+    """Where the engine may come from, and is left in the end; None to end it."""
+
+    def __post_init__(self) -> None:
         # The first user starts the engine. The others could only wait for it, and a cluster reports its slots only then.
         self._width = 1
-        self._memory_limit = memory_limit
-        self._kept = kept
         self._changed = threading.Condition()
         self._uses: list[SlotUse] = []
         self._was_used = False
@@ -150,9 +139,9 @@ class EngineSlot:
                     self.replace()
                 self._check_open()
                 with self._changed:
-                    self._width = min(self._max_width, engine.slots or self._max_width)
+                    self._width = min(self.width, engine.slots or self.width)
                     self._changed.notify_all()
-                self._listener.engine_ready(self.target, engine.identity, engine.place)
+                self.listener.engine_ready(self.target, engine.identity, engine.place)
                 self._check_open()
             return self._engine
 
@@ -163,7 +152,7 @@ class EngineSlot:
         return engine.identity if engine is not None else None
 
     def step_done(self) -> None:
-        self._listener.step_done()
+        self.listener.step_done()
 
     def say_lost(self, error: EngineFailed) -> None:
         """Say at once, and once, why the engine is lost: what ran in it may run again before its cells have a reason."""
@@ -173,10 +162,10 @@ class EngineSlot:
             self._say(error)
 
     def _say(self, error: HarnessError) -> None:
-        self._listener.engine_says(self.target, str(error).split("\n", 1)[0])
+        self.listener.engine_says(self.target, str(error).split("\n", 1)[0])
 
     def _left_by_another_run(self) -> Engine | None:
-        engine = self._kept.take(self.target, self.needs) if self._kept is not None else None
+        engine = self.kept.take(self.target, self.needs) if self.kept is not None else None
         self._was_used |= engine is not None
         return engine
 
@@ -184,16 +173,16 @@ class EngineSlot:
         """Start an engine. On a busy machine one that is silent for too long is tried again."""
 
         def on_progress(line: str, /) -> None:
-            self._listener.engine_says(self.target, line)
+            self.listener.engine_says(self.target, line)
 
         for _ in range(STARTS - 1):
             try:
-                return self._runtime.start(self.target, on_progress=on_progress, needs=self.needs)
+                return self.runtime.start(self.target, on_progress=on_progress, needs=self.needs)
             except EngineSilent as error:
                 if self._closed or not is_busy():
                     raise
                 on_progress(f"{error.message}; this machine is busy, so another one is started")
-        return self._runtime.start(self.target, on_progress=on_progress, needs=self.needs)
+        return self.runtime.start(self.target, on_progress=on_progress, needs=self.needs)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -209,9 +198,9 @@ class EngineSlot:
     def release(self) -> None:
         """Give the engine to the next run, or end it. The slot cannot be used afterwards."""
         engine = self._engine
-        if self._kept is not None and engine is not None and not engine.ended:
+        if self.kept is not None and engine is not None and not engine.ended:
             self._engine = None
-            self._kept.leave(self.target, self.needs, engine)
+            self.kept.leave(self.target, self.needs, engine)
         self.close()
 
     def close(self, *, at_once: bool = False) -> None:
@@ -226,7 +215,7 @@ class EngineSlot:
     @property
     def _too_big(self) -> bool:
         memory = self._engine.memory if self._engine is not None else None
-        return self._memory_limit is not None and memory is not None and memory > self._memory_limit
+        return self.memory_limit is not None and memory is not None and memory > self.memory_limit
 
     def _has_room(self, alone: bool) -> bool:
         if alone:
@@ -249,6 +238,18 @@ be, and the cluster lost no executor."""
 
 TaskKey: TypeAlias = tuple[str, tuple[str, ...], int | None, tuple[tuple[str, str], ...]]
 """Case id, names of the targets, cut, and the settings of the workaround."""
+
+
+@dataclass(frozen=True)
+class SavedCheckpoint:
+    """The state of a case before its cut, for other targets to resume from."""
+
+    observation: Observation
+    """What the steps before the cut showed."""
+    directory: str
+    """Where the case ran, and where each copy is restored: checkpoints hold absolute paths."""
+    saved: str
+    """Where the original is kept."""
 
 
 @dataclass(frozen=True)
@@ -330,18 +331,6 @@ class Limits:
     """Bytes above which an engine is replaced between two cases; None for no limit."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings for every case; the settings of a case override them."""
-
-
-@dataclass(frozen=True)
-class SavedCheckpoint:
-    """The state of a case before its cut, for other targets to resume from."""
-
-    observation: Observation
-    """What the steps before the cut showed."""
-    directory: str
-    """Where the case ran, and where each copy is restored: checkpoints hold absolute paths."""
-    saved: str
-    """Where the original is kept."""
 
 
 def run_cell(case: Case, slot: EngineSlot, limits: Limits, allow_code: bool) -> CellRun:

@@ -1,7 +1,5 @@
 """Engines that one run leaves to the next run of the same command: a start, with the first micro-batches, costs more than most cells."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial

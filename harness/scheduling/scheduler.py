@@ -3,13 +3,11 @@
 Cells that change targets share the steps before the cut: these run once, and each resuming target continues from a copy.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -120,42 +118,33 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[CellBatch, ...]]:
     }
 
 
+@dataclass(eq=False)
 class Scheduler:
-    """Runs cells, ``jobs × side_by_side`` at the same time; several threads tell the listener about every event.
+    """Runs cells, ``jobs × side_by_side`` at the same time; several threads tell the listener about every event."""
 
-    Args:
-        allow_code: whether cases may do what needs ``--allow-code``.
-        kept: where engines come from and are left; None to start and end them.
-        again: asked after each run of a whole case, until it returns None: the settings with which the case runs once more there.
-    """
+    runtime: Runtime
+    limits: Limits
+    listener: Listener
+    _: KW_ONLY
+    allow_code: bool = False
+    """Whether cases may do what needs ``--allow-code``."""
+    kept: KeptEngines | None = None
+    """Where engines come from and are left; None to start and end them."""
+    again: Callable[[CellRun], Mapping[str, str] | None] = lambda _: None
+    """Asked after each run of a whole case, until it returns None: the settings with which the case runs once more there."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        limits: Limits,
-        listener: Listener,
-        *,
-        allow_code: bool = False,
-        kept: KeptEngines | None = None,
-        again: Callable[[CellRun], Mapping[str, str] | None] = lambda _: None,
-    ) -> None:
-        self._runtime = runtime
-        self._limits = limits
-        self._listener = listener
-        self._allow_code = allow_code
-        self._kept = kept
-        self._again = again
+    def __post_init__(self) -> None:
         self._stopping = threading.Event()
         self._later: LaterCells | None = None
-        self._engines = _Engines((), limits, self._new_slot, self._stopping)
+        self._engines = _Engines((), self.limits, self._new_slot, self._stopping)
 
     def run(self, cells: Iterable[CellTask], later: LaterCells | None = None) -> None:
         """Run all cells, and later ones as soon as they are ready; each gives exactly one ``cell_done`` unless the run is stopped."""
         self._later = later
         cases = tuple(later.cases) if later is not None else ()
-        self._engines = _Engines(cases, self._limits, self._new_slot, self._stopping)
+        self._engines = _Engines(cases, self.limits, self._new_slot, self._stopping)
         self._engines.add(cells)
-        workers = self._limits.jobs * self._limits.side_by_side
+        workers = self.limits.jobs * self.limits.side_by_side
         with ThreadPoolExecutor(workers, thread_name_prefix="cell") as pool:
             try:
                 pending = {pool.submit(self._work) for _ in range(workers)}
@@ -174,15 +163,15 @@ class Scheduler:
         self._engines.close()
 
     def _new_slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
-        limits = self._limits
+        limits = self.limits
         return EngineSlot(
-            self._runtime,
+            self.runtime,
             target,
-            self._listener,
+            self.listener,
             width=max(limits.side_by_side, limits.most_side_by_side),
             memory_limit=limits.engine_memory,
             needs=needs,
-            kept=self._kept,
+            kept=self.kept,
         )
 
     def _work(self) -> None:
@@ -204,10 +193,10 @@ class Scheduler:
     def _start(self, batch: CellBatch) -> SavedCheckpoint | None:
         """Run the whole case, or the steps before its cut. Returns what the other targets resume; None if the cells are done."""
         for cell in batch.cells:
-            self._listener.cell_started(cell)
+            self.listener.cell_started(cell)
         if batch.first.before is not None:
             return batch.first.before
-        case, cut, slot, limits = batch.first.case, batch.first.cut, self._engines.slot(batch.slot), self._limits
+        case, cut, slot, limits = batch.first.case, batch.first.cut, self._engines.slot(batch.slot), self.limits
         saved: list[SavedCheckpoint] = []
         kept: dict[int, SavedCheckpoint] = {}
 
@@ -221,11 +210,11 @@ class Scheduler:
             return observation
 
         runs = [whole] * limits.repeat if cut is None else [partial(before_cut, cut)]
-        run = completed(batch.first, runs, allow_code=self._allow_code)
+        run = completed(batch.first, runs, allow_code=self.allow_code)
         run = replace(run, kept=kept, identity=slot.identity)
-        while cut is None and not self._stopping.is_set() and (conf := self._again(run)) is not None:
-            limits = replace(self._limits, conf={**self._limits.conf, **conf})
-            more = completed(batch.first, [whole], allow_code=self._allow_code)
+        while cut is None and not self._stopping.is_set() and (conf := self.again(run)) is not None:
+            limits = replace(self.limits, conf={**self.limits.conf, **conf})
+            more = completed(batch.first, [whole], allow_code=self.allow_code)
             run = replace(run, tried=(*run.tried, next(iter(more.observations), None)))
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
@@ -242,13 +231,13 @@ class Scheduler:
                 return
             key = _resuming(cell)
             slot, discard = self._engines.slot(key), self._engines.take_discarded()
-            saved, limits = cell.before or before, self._limits
+            saved, limits = cell.before or before, self.limits
             with_it = replace(limits, conf={**limits.conf, **cell.workaround})
             runs = [partial(run_after_cut, cell, saved, slot, with_it)] if cell.workaround else []
             if not (cell.before and cell.workaround):
                 runs.insert(0, partial(run_after_cut, cell, saved, slot, limits, discard))
             try:
-                self._done(completed(cell, runs, allow_code=self._allow_code))
+                self._done(completed(cell, runs, allow_code=self.allow_code))
             finally:
                 self._engines.release(key)
         if batch.first.before is None:
@@ -256,34 +245,30 @@ class Scheduler:
 
     def _done(self, run: CellRun) -> None:
         if not self._stopping.is_set():
-            self._listener.cell_done(run)
+            self.listener.cell_done(run)
             if self._later is not None:
                 # This cell has not released its engine yet, which cells that follow may need.
                 self._engines.add(self._later.ready())
 
 
+@dataclass(eq=False)
 class _Engines:
     """The engines of a run: which of them may start a batch, and which are still needed.
 
     At most ``jobs`` engines start batches at the same time, each at most ``side_by_side``, or more if others leave room.
     """
 
-    def __init__(
-        self,
-        later: Iterable[Case],
-        limits: Limits,
-        new_slot: Callable[[Target, EngineNeeds], EngineSlot],
-        stopping: threading.Event,
-    ) -> None:
+    later: tuple[Case, ...]
+    limits: Limits
+    new_slot: Callable[[Target, EngineNeeds], EngineSlot]
+    stopping: threading.Event
+
+    def __post_init__(self) -> None:
         self._waiting: dict[SlotKey, deque[CellBatch]] = {}
         self._starting: Counter[SlotKey] = Counter()
         self._running = 0
         self._uses_left: Counter[SlotKey] = Counter()
         self._slots: dict[SlotKey, EngineSlot] = {}
-        self._later = tuple(later)
-        self._limits = limits
-        self._new_slot = new_slot
-        self._stopping = stopping
         self._discarded: list[str] = []
         self._changed = threading.Condition()
 
@@ -296,9 +281,9 @@ class _Engines:
                 self._waiting.setdefault(slot, deque()).extend(batches)
             self._uses_left.update(slot for _, slot, _ in uses)
             for slot, target in {slot: target for _, slot, target in uses if slot not in self._slots}.items():
-                cases = [*self._later, *(batch.first.case for batch, used, _ in uses if used == slot)]
+                cases = [*self.later, *(batch.first.case for batch, used, _ in uses if used == slot)]
                 topics, main = any(case.topics for case in cases), any(case.calls_main for case in cases)
-                self._slots[slot] = self._new_slot(target, replace(slot.needs, topics=topics, main=main))
+                self._slots[slot] = self.new_slot(target, replace(slot.needs, topics=topics, main=main))
             self._changed.notify_all()
 
     def slot(self, key: SlotKey) -> EngineSlot:
@@ -307,7 +292,7 @@ class _Engines:
     def next(self) -> CellBatch | None:
         """Wait for a batch that may start; None if none is left, and none that runs may add one."""
         with self._changed:
-            while (self._waiting or self._running) and not self._stopping.is_set():
+            while (self._waiting or self._running) and not self.stopping.is_set():
                 for slot, batches in self._waiting.items():
                     if self._has_room(slot):
                         self._starting[slot] += 1
@@ -371,7 +356,7 @@ class _Engines:
     def _has_room(self, slot: SlotKey) -> bool:
         if slot in self._starting:
             return self._starting[slot] < self._share(slot)
-        return len(self._starting) < self._limits.jobs
+        return len(self._starting) < self.limits.jobs
 
     def _share(self, slot: SlotKey) -> int:
         """How many batches an engine may start at the same time.
@@ -380,7 +365,7 @@ class _Engines:
         """
         if slot.for_kills:
             return 1
-        limits, slots = self._limits, self._waiting.keys() | self._starting.keys()
+        limits, slots = self.limits, self._waiting.keys() | self._starting.keys()
         kills = sum(slot.for_kills for slot in slots)
         engines = max(1, min(limits.jobs, len(slots)) - kills)
         places = limits.jobs * limits.side_by_side - kills

@@ -1,7 +1,5 @@
 """The pyspark that this interpreter imports, or that of an unpacked Spark, found without importing it."""
 
-from __future__ import annotations
-
 import ast
 import os
 import sys

@@ -1,7 +1,5 @@
 """Builds an image of a Spark version from PyPI's pyspark, with ``harness/runtimes/containers/images/Dockerfile`` and its secrets."""
 
-from __future__ import annotations
-
 import os
 import re
 import textwrap

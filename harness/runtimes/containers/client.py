@@ -1,7 +1,5 @@
 """What the harness uses of the packages that speak to a container engine's daemon; they are the extra ``containers``."""
 
-from __future__ import annotations
-
 from harness.errors import HarnessError
 
 __all__ = [

@@ -1,14 +1,12 @@
 """The container engine's daemon: Docker's, or Podman's with the same API; and what the suite has left there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import psutil
 
@@ -82,11 +80,11 @@ class Owner:
     process: int
 
     @classmethod
-    def new(cls) -> Owner:
+    def new(cls) -> Self:
         return cls(uuid.uuid4().hex[:12], platform.node(), os.getpid())
 
     @classmethod
-    def read(cls, labels: dict[str, Any]) -> Owner:
+    def read(cls, labels: dict[str, Any]) -> Self:
         process = str(labels.get(PROCESS, ""))
         return cls(str(labels[RUN]), str(labels.get(HOST, "")), int(process) if process.isdigit() else 0)
 

@@ -1,12 +1,10 @@
 """The image of a target: the user's choice (``--image``, and ``images:`` in ``conformance.yaml``), and the user its driver runs as."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
@@ -115,7 +113,7 @@ class Image:
     """The configured user: empty, ``spark``, ``185`` or ``185:0``."""
 
     @classmethod
-    def of(cls, reference: str, client: DockerClient) -> Image:
+    def of(cls, reference: str, client: DockerClient) -> Self:
         """The daemon's image of this name; raises docker's errors."""
         image: Any = client.client.images.get(reference)
         digest = next(iter(image.attrs.get("RepoDigests") or ()), image.id)

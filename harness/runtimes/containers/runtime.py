@@ -2,19 +2,18 @@
 
 Working files are in one volume, at the same path in every container of the run. A volume instead of a bind mount: it works with a
 daemon on another machine, and no file on this machine belongs to a container's user. Files that are needed here are copied, and belong
-to the user who runs the suite.
+to the user who runs the suite. The harness talks to the driver through the standard input, output and error of its container.
 """
-
-from __future__ import annotations
 
 import contextlib
 import io
 import json
+import queue
 import re
 import tarfile
 import threading
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
@@ -25,17 +24,127 @@ from conformance.core.errors import WrongUsage
 from harness.driver.errors import FailureReason
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineDied, EngineLocation, EngineNeeds, EngineNotStarted
+from harness.engine.transport import LONGEST_LINE, TransportClosed, how_it_ended
 from harness.environments.installer import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.containers import daemon
-from harness.runtimes.containers.attached import AttachedTransport
-from harness.runtimes.containers.client import APIError, DockerClient, LogConfig, NotFound
-from harness.runtimes.containers.daemon import DaemonRefused, Owner, connect, explained, missing_limits
+from harness.runtimes.containers.client import (
+    STDOUT,
+    APIError,
+    DockerClient,
+    DockerException,
+    LogConfig,
+    NotFound,
+    SocketError,
+    frames_iter,
+    requests,
+)
+from harness.runtimes.containers.daemon import (
+    DaemonRefused,
+    Owner,
+    connect,
+    explained,
+    missing_limits,
+    remove_container,
+)
 from harness.runtimes.containers.images import Image, Images, choose_account
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.targets.targets import Target, tuning
+
+_ENDING_SECONDS = 60
+"""A busy daemon takes its time to notice that a container has ended."""
+
+
+class AttachedTransport:
+    """Attached to a container (docker's object) before it starts, so that no output is missed. ``memory``: its limit, for a message."""
+
+    def __init__(self, container: Any, *, memory: str) -> None:
+        self._container = container
+        self._api = container.client.api
+        self._memory = memory
+        self._socket = self._api.attach_socket(container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        # An SSH channel is itself the socket.
+        self._wire = getattr(self._socket, "_sock", self._socket)
+        # The client's timeout is for requests; an engine may be silent for minutes.
+        self._api._disable_socket_timeout(self._socket)
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._log: queue.Queue[str | None] = queue.Queue()
+        self._closed = threading.Lock()
+        self._pump = threading.Thread(target=self._split_frames, daemon=True)
+
+    def start(self) -> None:
+        """Start the container. Raises ``docker.errors.APIError`` if the daemon cannot, for example because the image lacks the program."""
+        self._container.start()
+        self._pump.start()
+
+    def write(self, line: str) -> None:
+        try:
+            self._wire.sendall(f"{line}\n".encode())
+        except (OSError, ValueError) as error:
+            raise TransportClosed from error
+
+    def answers(self) -> Iterator[str]:
+        return iter(self._answers.get, None)
+
+    def log(self) -> Iterator[str]:
+        return iter(self._log.get, None)
+
+    def ending(self) -> str:
+        try:
+            self._container.wait(timeout=_ENDING_SECONDS)
+            self._container.reload()
+        except NotFound:
+            return "its container removed by another process"
+        except (DockerException, requests.exceptions.RequestException):
+            return "its container still running but silent"
+        state = self._container.attrs["State"]
+        if state.get("OOMKilled"):
+            return f"its container out of memory: the limit is {self._memory}, --memory raises it"
+        return how_it_ended(int(state["ExitCode"]), as_shell=True)
+
+    def kill(self) -> None:
+        with contextlib.suppress(NotFound, APIError):  # it may have ended by itself
+            self._container.kill(signal="SIGKILL")
+
+    def close(self) -> None:
+        """Remove the container, running or not."""
+        if not self._closed.acquire(blocking=False):
+            return
+        with contextlib.suppress(APIError):  # not every container engine kills a paused container
+            self._container.unpause()
+        remove_container(self._api, self._container.id)
+        with contextlib.suppress(OSError):
+            self._socket.close()
+            self._wire.close()
+        if self._pump.is_alive():
+            self._pump.join(_ENDING_SECONDS)
+        self._answers.put(None)
+        self._log.put(None)
+
+    def _split_frames(self) -> None:
+        """Split the daemon's frames into lines of both outputs."""
+        rest = {True: bytearray(), False: bytearray()}
+        with contextlib.suppress(OSError, SocketError, ValueError, requests.exceptions.RequestException):
+            for stream, data in frames_iter(self._socket, tty=False):
+                out = stream == STDOUT
+                rest[out] += data
+                if b"\n" in data:
+                    *lines, rest[out] = rest[out].split(b"\n")
+                    for line in lines:
+                        self._line(out, line)
+                elif len(rest[out]) > LONGEST_LINE:
+                    break
+        for out, line in rest.items():
+            if line:
+                self._line(out, line)
+        self._answers.put(None)
+        self._log.put(None)
+
+    def _line(self, out: bool, line: bytearray) -> None:
+        (self._answers if out else self._log).put(line.decode("utf-8", errors="replace"))
+
 
 WORK = "/conformance"
 """The path of the run's volume in every container: checkpoints hold absolute paths and may be resumed in another container."""
@@ -183,28 +292,22 @@ class UnusableImage(HarnessError):
         super().__init__(f"The image {image.reference} cannot run Spark {target.version}: {why}")
 
 
+@dataclass(eq=False)
 class ContainerRuntime:
-    """Starts engines in containers. Raises ``NoDaemon`` if no container engine is reachable.
+    """Starts engines in containers. Raises ``NoDaemon`` if no container engine is reachable."""
 
-    ``keep``: a folder for a copy of the working files when the runtime is closed; ``plain`` and ``own_code``: as in ``EngineSettings``.
-    """
+    images: Images
+    confinement: Confinement
+    _: KW_ONLY
+    keep: Path | None = None
+    """A folder for a copy of the working files when the runtime is closed."""
+    plain: bool = False
+    """As in ``EngineSettings``, and so is ``own_code``."""
+    own_code: OwnCode | None = None
 
     name = "container"
 
-    def __init__(
-        self,
-        images: Images,
-        confinement: Confinement,
-        *,
-        keep: Path | None = None,
-        plain: bool = False,
-        own_code: OwnCode | None = None,
-    ) -> None:
-        self._images = images
-        self._confinement = confinement
-        self._keep = keep
-        self._plain = plain
-        self._own_code = own_code
+    def __post_init__(self) -> None:
         self._client = connect()
         self._missing_limits = missing_limits(self._client)
         self._unreported = [limit for limit in self._missing_limits if limit != "swap"]
@@ -225,17 +328,11 @@ class ContainerRuntime:
         return next((f"{why}; run it without --runtime container" for applies, why in obstacles if applies), None)
 
     def fingerprint(self, target: Target) -> str | None:
-        image = self._images.available(target, self._client)
+        image = self.images.available(target, self._client)
         return json.dumps([self.name, image.id, self._settings(target)]) if image else None
 
-    def start(
-        self,
-        target: Target,
-        *,
-        on_progress: ProgressCallback,
-        needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
-    ) -> Engine:
-        image = self._images.get(target, self._client, on_progress)
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:  # noqa: ARG002
+        image = self.images.get(target, self._client, on_progress)
         account, volume = self._account(image, target), self._shared_volume()
         on_progress(f"starting in {image.reference}")
         self._report_missing_limits(on_progress)
@@ -244,7 +341,7 @@ class ContainerRuntime:
         try:
             volume.put(container, self._files(work))
             self._copied_through = image
-            transport = AttachedTransport(container, memory=self._confinement.memory)
+            transport = AttachedTransport(container, memory=self.confinement.memory)
         except BaseException:
             daemon.remove_container(self._client.client.api, container.id)
             raise
@@ -282,10 +379,10 @@ class ContainerRuntime:
 
     def _remove(self, volume: Volume) -> None:
         try:
-            if self._keep is not None and self._copied_through is not None:
+            if self.keep is not None and self._copied_through is not None:
                 through = self._bare(self._copied_through, volume)
                 try:
-                    volume.fetch(through, self._keep)
+                    volume.fetch(through, self.keep)
                 finally:
                     daemon.remove_container(self._client.client.api, through.id)
         finally:
@@ -297,7 +394,7 @@ class ContainerRuntime:
                 transport,
                 work=work,
                 place=EngineLocation(self.name, image.reference, image.digest),
-                code=self._copies(work) if self._own_code is not None else None,
+                code=self._copies(work) if self.own_code is not None else None,
                 start_timeout=program.START_SECONDS,
             )
         except EngineDied as error:
@@ -319,7 +416,7 @@ class ContainerRuntime:
     def _shared_volume(self) -> Volume:
         with self._lock:
             if self._volume is None:
-                self._volume = Volume(self._client, self._owner, self._confinement.volume)
+                self._volume = Volume(self._client, self._owner, self.confinement.volume)
             return self._volume
 
     def _create(self, image: Image, target: Target, account: str, volume: Volume, work: str) -> Any:
@@ -336,13 +433,13 @@ class ContainerRuntime:
                 volumes=volume.mounts,
                 stdin_open=True,
                 log_config=LogConfig(type="none"),
-                **self._confinement.arguments(self._missing_limits),
+                **self.confinement.arguments(self._missing_limits),
             )
         except (APIError, NotFound) as error:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
 
     def _settings(self, target: Target) -> dict[str, str]:
-        tuned = {} if self._plain else tuning(target.version, own_jars=self._own_code is not None)
+        tuned = {} if self.plain else tuning(target.version, own_jars=self.own_code is not None)
         # The users of other images may resume a query, so they need to write to its directories too.
         return {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
 
@@ -380,11 +477,11 @@ class ContainerRuntime:
     def _files(self, work: str) -> bytes:
         with as_file(files("harness.driver")) as driver:
             trees = [("engine", driver.parent, tuple(driver.rglob("*.py")))]
-            return packed(work, [*trees, *(self._own_code.files() if self._own_code is not None else ())])
+            return packed(work, [*trees, *(self.own_code.files() if self.own_code is not None else ())])
 
     def _copies(self, work: str) -> tuple[str, ...]:
         """Where the user's code is in the container."""
-        return tuple(f"{work}/{name}" for name, _, _ in self._own_code.files()) if self._own_code is not None else ()
+        return tuple(f"{work}/{name}" for name, _, _ in self.own_code.files()) if self.own_code is not None else ()
 
 
 def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:

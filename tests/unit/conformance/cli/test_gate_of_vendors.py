@@ -9,8 +9,7 @@ from conformance.cli.main import app
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, releases
-from harness.targets.targets import Targets
-from harness.targets.vendor_runtimes import vendor_runtime
+from harness.targets.targets import Targets, vendor_runtime
 from reports.results.published import nearest_published
 
 

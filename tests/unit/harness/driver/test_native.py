@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from harness.driver.progress import native_operators
-from harness.runtimes.accelerators import accelerator
+from harness.runtimes.line_packages import accelerator
 
 
 def test_the_operators_of_all_queries_that_run_are_named_once():

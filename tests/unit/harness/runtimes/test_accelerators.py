@@ -7,7 +7,7 @@ import pytest
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, releases
-from harness.runtimes.accelerators import accelerator
+from harness.runtimes.line_packages import accelerator
 
 CATALOGUE = read_data("harness.runtimes", "accelerators.yaml")
 PLAN = """

@@ -18,6 +18,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage, end_waits
 from conformance.core.versions import SparkVersion, releases
+from harness.driver.outage import refusal
 from harness.environments.jars import JarsNotFetched
 from harness.errors import HarnessError
 from harness.runtimes import kafka_broker, kafka_guard
@@ -217,7 +218,7 @@ time.sleep(600)
         broker = start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}')
         secret, _, address = broker.servers.partition("@")
         host, port = address.split(":")
-        assert kafka_broker.listens(host, int(port))
+        assert refusal(host, int(port)) is None
         settings = broker._folder / "server.properties"
         assert "process.roles=broker,controller" in settings.read_text()
         # Every user of the machine can connect to both ports, and read the arguments of a program.
@@ -230,7 +231,7 @@ time.sleep(600)
         broker.close()
         broker.close()
         assert not broker._folder.exists()
-        assert not kafka_broker.listens(host, int(port))
+        assert refusal(host, int(port))
 
     def test_a_run_that_is_stopped_does_not_wait_for_it(self, start):
         stop = threading.Timer(0.5, end_waits)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engine.transport import TransportClosed
-from harness.runtimes.containers.attached import AttachedTransport
+from harness.runtimes.containers.runtime import AttachedTransport
 
 OUT, ERR = 1, 2
 
