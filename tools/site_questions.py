@@ -8,8 +8,7 @@ from typing import Any
 
 from conformance.core.errors import WrongUsage
 from reports.analysis.report import Report
-from reports.analysis.specification import TITLE, Specification, SpecifiedStatement
-from reports.analysis.standing import Clause, Evidence
+from reports.analysis.specification import TITLE, Clause, Evidence, Specification, SpecifiedStatement
 from reports.html.specification_pages import CaseAddress, clause_lines, evidence_lines
 from reports.html.texts import link, sources, text
 

@@ -28,7 +28,7 @@ from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.targets.targets import Target
 from reports.results.checkpoint_status import OUTCOMES
 from reports.results.crash import CrashRecord
-from reports.terminal.crashes import tables
+from reports.terminal.checkpoint import tables
 
 _IMAGES_PER_LINE = 25
 

@@ -375,7 +375,7 @@ def _show(
     """Print an answer, and write its page."""
     last: list[Text] = []
     if page is not None:
-        from reports.html.explanation_page import explanation_page
+        from reports.html.standalone import explanation_page
 
         page.write(explanation_page(pages, notes))
         last = [Text(f"The answer as a page: {seen_from_here(page.path)}", style="dim")]

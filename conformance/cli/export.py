@@ -19,10 +19,8 @@ from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.ci_reports import badge, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
-from reports.exports.pyspark_script import pyspark_script
-from reports.exports.streamtest_suite import NoLiteral, streamtest_suite
-from reports.results.lookup import find_both
-from reports.results.published import published_results
+from reports.exports.programs import NoLiteral, pyspark_script, streamtest_suite
+from reports.results.published import find_both, published_results
 from reports.results.reading import Results
 
 Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "json", "script", "streamtest"]

@@ -25,8 +25,7 @@ from reports.analysis.matrix import Matrix, ShownBug
 from reports.analysis.published_pairs import published_pair
 from reports.results.checkpoint_status import WORST_FIRST, colour_of
 from reports.results.known_bug import KnownBug
-from reports.results.lookup import find_both
-from reports.results.published import left_out, nearest_published, published_results
+from reports.results.published import find_both, left_out, nearest_published, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference
 from reports.terminal.gate import lines, tallies

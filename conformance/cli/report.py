@@ -13,8 +13,7 @@ from conformance.suite import discovery
 from reports.analysis.columns import published_columns
 from reports.analysis.report import Report
 from reports.html.standalone import check_folder
-from reports.html.upgrade_page import write_upgrade_page
-from reports.html.writer import write, write_one_file
+from reports.html.writer import write, write_one_file, write_upgrade_page
 from reports.results.published import beside, between, patch_results, published_results
 from reports.results.reading import Results
 

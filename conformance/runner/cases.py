@@ -45,7 +45,7 @@ from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
 from reports.results.errors import CellKey
-from reports.results.lookup import find
+from reports.results.published import find
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
 from reports.results.status import NO_RESULT

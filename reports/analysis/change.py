@@ -4,8 +4,6 @@ Changes are found in observed behaviour, not in statuses: two versions may both 
 behave differently. Where a behaviour changes from one version to the next, the release that changed it is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary

@@ -1,12 +1,10 @@
 """Whether the checkpoints of one version resume on another: what was observed, and else what the cases document."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from conformance.core.case import Case, Upgrade
 from conformance.core.observation import FrozenRecord
@@ -142,7 +140,7 @@ class Checkpoints:
     def _colours(self) -> Counter[Colour]:
         return Counter(colour_of(cell.status, cell.outcome) for cell in self.cells)
 
-    def of(self, concerns: Callable[[str], bool]) -> Checkpoints:
+    def of(self, concerns: Callable[[str], bool]) -> Self:
         """Return what is known about the checkpoints of some cases."""
         cells = tuple(cell for cell in self.cells if concerns(cell.case))
         return replace(self, cells=cells, documented=tuple(known for known in self.documented if concerns(known.case)))

@@ -1,7 +1,5 @@
 """Divides work over the processors of this machine, among processes that begin with what this one knows."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

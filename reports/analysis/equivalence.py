@@ -3,8 +3,6 @@
 Two cells are compared by `conformance.judging.comparison`, once for each two answers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Behaviour is compared, not status. A change passes if it is below the ``--fail-o
 is accepted with a reason. A missing result never passes.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
@@ -26,7 +24,7 @@ from reports.analysis.checkpoints import Checkpoints, UpgradeMatrix, by_pair
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix, ShownBug
 from reports.results.checkpoint_status import Colour, colour_of
-from reports.results.lookup import find, find_both
+from reports.results.published import find, find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
 

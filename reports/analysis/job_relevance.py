@@ -1,14 +1,12 @@
 """What is published about two versions that the query of a job can meet: known bugs and changes, for its verdict."""
 
-from __future__ import annotations
-
 import lzma
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pydantic import TypeAdapter
 
@@ -25,8 +23,7 @@ from reports.analysis.change import Change, changes
 from reports.analysis.matrix import Matrix
 from reports.analysis.published_pairs import published_pair
 from reports.results.known_bug import BugIdentity, KnownBug, identity
-from reports.results.lookup import NoSuchVersion, find
-from reports.results.published import BASELINES, published_patches
+from reports.results.published import BASELINES, NoSuchVersion, find, published_patches
 from reports.results.reading import Results
 from reports.results.records import TargetRecord
 from reports.results.status import Statement
@@ -236,7 +233,7 @@ class Published:
     needs: Mapping[str, QueryNeeds]
 
     @classmethod
-    def of_pair(cls, before: SparkVersion, after: SparkVersion) -> Published | None:
+    def of_pair(cls, before: SparkVersion, after: SparkVersion) -> Self | None:
         """Read it from what is derived when results are published; None unless both are the newest of their lines."""
         pair = published_pair(str(before), str(after)) if {before, after}.isdisjoint(published_patches()) else None
         if pair is None or not QUERY_NEEDS.exists():
@@ -247,7 +244,7 @@ class Published:
         return cls(*ends, pair.compared.changes, tuple(bugs), known.needs)
 
     @classmethod
-    def about(cls, results: Results, before: SparkVersion, after: SparkVersion) -> Published | None:
+    def about(cls, results: Results, before: SparkVersion, after: SparkVersion) -> Self | None:
         """Derive it from results and the cases that they name, which takes seconds; None if a line has no published results."""
         a, b = _published(results, before), _published(results, after)
         if a is None or b is None:

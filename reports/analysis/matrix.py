@@ -1,12 +1,11 @@
 """The compatibility matrix: the result of each case on each target, with totals, a summary and an exit code."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import Self
 
 from conformance.core.wording import counted
 from conformance.judging.comparison import has_behaviour
@@ -30,7 +29,7 @@ class CellTotal:
     bugs: int = 0
 
     @classmethod
-    def of_counts(cls, counts: Counter[Status]) -> CellTotal:
+    def of_counts(cls, counts: Counter[Status]) -> Self:
         outside = counts["not-applicable"]
         bugs = counts["bug"]
         return cls(sum(counts[status] for status in GREEN) - outside - bugs, sum(counts.values()) - outside, bugs)
@@ -68,7 +67,7 @@ class Matrix:
     cells: Mapping[tuple[str, str], Cell]
 
     @classmethod
-    def of(cls, results: Results) -> Matrix:
+    def of(cls, results: Results) -> Self:
         return cls(
             tuple(sorted(results.header.cases)),
             results.header.targets,
@@ -179,7 +178,7 @@ class Matrix:
         return {target.name: self.count(self.cases, [target.name]) for target in self.targets}
 
     @cached_property
-    def parts(self) -> tuple[Matrix, ...]:
+    def parts(self) -> tuple[Self, ...]:
         """Spark's columns with Spark's cases, then those on watermark policies with theirs: they are never counted together.
 
         A matrix with columns of one kind only is its own part.

@@ -3,14 +3,12 @@
 Computed once, when the report is made; pages only show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import get_args
+from typing import Self, get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
@@ -42,7 +40,7 @@ class ModelPrediction:
     """The account of the engine's answer, with what the model knows of it."""
 
     @classmethod
-    def of(cls, case: Case, prediction: Prediction, observation: Observation) -> ModelPrediction:
+    def of(cls, case: Case, prediction: Prediction, observation: Observation) -> Self:
         explanation = tuple((line.tone, str(line)) for line in explanation_lines(case, prediction))
         batches = batches_of(account(case, prediction.version, observation, prediction))
         return cls(prediction.observation, explanation, batches)

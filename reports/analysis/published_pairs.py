@@ -1,7 +1,5 @@
 """What is known of each two published releases, derived when results are published: the gate reads neither results nor cases."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from functools import cache
@@ -21,7 +19,7 @@ checkpoints answer, as pairs of other patch releases are much alike."""
 
 
 def published_pair(before: str, after: str) -> KnownPair | None:
-    """Return what is known of two releases, named as for ``reports.results.lookup.find``; None if it is not published."""
+    """Return what is known of two releases, named as for ``reports.results.published.find``; None if it is not published."""
     if not PAIRS.exists():
         return None
     first, *lines = lzma.decompress(PAIRS.read_bytes()).split(b"\n")

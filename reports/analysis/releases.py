@@ -1,8 +1,6 @@
 """The releases of each line: when they came out, which known bugs they have, what changes from one to the next, and by way of
 which of them a checkpoint can be upgraded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,11 +1,10 @@
 """The input of every page and export: results, their cases and catalogues, and what follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Self
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
@@ -59,7 +58,7 @@ class Report:
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
         columns: Sequence[ForeignColumn] = (),
-    ) -> Report:
+    ) -> Self:
         """Combine results with the suite they came from. Raises UnusableResults: they contradict a case of it."""
         results.check_with(suite.cases)
         matrix = Matrix.of(results)
@@ -86,7 +85,7 @@ class Report:
             columns=tuple(beside_apache(column, results, digests) for column in columns),
         )
 
-    def with_model(self) -> Report:
+    def with_model(self) -> Self:
         """Return the same report with what the reference model predicts of the targets that were run."""
         if not self.cases:
             return replace(self, model=None)

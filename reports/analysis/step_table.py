@@ -3,14 +3,12 @@
 What an answer showed is rendered from its account; here it is compared with what is expected.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from conformance.account.account import BatchAccount, StepAccount, account, account_without_case
 from conformance.core.case import (
@@ -63,7 +61,7 @@ class Line:
     def differs(self) -> bool:
         return any(value.difference for value in self.values)
 
-    def marked(self) -> Line:
+    def marked(self) -> Self:
         return replace(self, values=tuple(replace(value, difference="other") for value in self.values))
 
 

@@ -1,7 +1,5 @@
 """The numbers about two versions as a table that adds up: where a page or the gate shows a number, it is that of a row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Literal, NamedTuple
@@ -25,9 +23,9 @@ class TallyRow(FrozenRecord):
     """The number of changes by condition; empty in a row that counts no changes."""
     gate: dict[Passing | Literal["fixed"], int]
     """The number of changes by what the gate decides; empty in a row that counts no changes of cases."""
-    parts: tuple[TallyRow, ...]
+    parts: tuple["TallyRow", ...]
 
-    def rows(self, depth: int = 0) -> Iterator[tuple[int, TallyRow]]:
+    def rows(self, depth: int = 0) -> Iterator[tuple[int, "TallyRow"]]:
         """Yield it and all its parts, each with its depth."""
         yield depth, self
         for row in self.parts:

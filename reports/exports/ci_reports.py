@@ -4,8 +4,6 @@ JUnit XML, for Jenkins and GitLab, follows the schema of Jenkins' xUnit plugin: 
 unique in the whole file, since GitLab identifies tests by name and class. Documented differences and known bugs pass, with the reason.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -19,7 +17,7 @@ from conformance.judging.comparison import MEANINGS
 from reports.analysis.change import Changes
 from reports.analysis.checkpoints import UpgradeMatrix, by_pair
 from reports.analysis.matrix import CellTotal, Matrix, summary
-from reports.results.lookup import find
+from reports.results.published import find
 from reports.results.reading import Results
 from reports.results.records import Cell, TargetRecord
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT

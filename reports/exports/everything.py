@@ -3,8 +3,6 @@
 Observations are not repeated: the results files are JSON already.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from conformance.core.observation import FrozenRecord

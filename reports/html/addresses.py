@@ -3,14 +3,12 @@
 Pages have keys: ``index``, ``matrix``, ``behaviours``, ``about``, ``compare/3.5.9..4.3.0``, ``case/late-drops/x``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Self, TypeAlias
 from urllib.parse import quote, urlsplit
 
 _TICKET = re.compile(r"SPARK-[0-9]+")
@@ -26,7 +24,7 @@ class SourceLink:
     """The address, http or https; None for a name."""
 
     @classmethod
-    def of(cls, text: str) -> SourceLink:
+    def of(cls, text: str) -> Self:
         if _TICKET.fullmatch(text):
             return cls(text, _TICKETS + text)
         if not text.startswith(("https://", "http://")):

@@ -1,7 +1,5 @@
 """The page of a case: why it exists, its query, and each observed behaviour with the versions that show it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +18,7 @@ from conformance.policies.case import PolicyCase
 from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
-from reports.exports.pyspark_script import pyspark, pyspark_script
+from reports.exports.programs import pyspark, pyspark_script
 from reports.html.addresses import SourceLink
 from reports.html.comparison_page import CaseCheckpoints, checkpoints_of_case, readable
 from reports.html.strip import CellSign, Strip, strip

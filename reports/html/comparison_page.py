@@ -1,7 +1,5 @@
 """The comparison of two versions, for its page: changes grouped by kind and reason, and what happens to checkpoints."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ from reports.html.texts import SHOWN_TIME, TimeNotation, cut
 from reports.results.checkpoint_status import BUG, NORMAL, Colour, colour_of, mark_of
 from reports.results.known_bug import Workaround
 from reports.results.records import Cell, DocumentedDifference, TargetRecord
+from reports.results.status import Mark
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -215,20 +214,9 @@ _LONGEST = 600
 
 
 @dataclass(frozen=True)
-class CheckpointSign:
-    kind: Colour
-    glyph: str
-    word: str
-
-    @classmethod
-    def of(cls, status: Status, outcome: Outcome | None) -> CheckpointSign:
-        mark = mark_of(status, outcome)
-        return cls(colour_of(status, outcome), mark.glyph, mark.word)
-
-
-@dataclass(frozen=True)
 class CheckpointReason:
-    status: CheckpointSign
+    colour: Colour
+    mark: Mark
     error: str
     because: str
     source: SourceLink | None
@@ -286,7 +274,8 @@ def _reason(group: CheckpointGroup) -> CheckpointReason:
     if entry is not None and entry.bug:
         because = f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
     return CheckpointReason(
-        CheckpointSign.of(group.status, group.outcome),
+        colour_of(group.status, group.outcome),
+        mark_of(group.status, group.outcome),
         group.error,
         cut(because, _LONGEST),
         SourceLink.of(entry.link) if entry is not None and entry.link else None,

@@ -1,7 +1,5 @@
 """The pages about all results: the front page, the matrix, known bugs with their feed, behaviours, the run, and what people ask most."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The pages of a report, each as the HTML of its body."""
 
-from __future__ import annotations
-
 import re
 from base64 import b32encode
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What the search finds: questions, bugs, cases, behaviours and pages of a report, and the documentation, by their words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
@@ -10,7 +8,7 @@ from conformance.core.data import read_data
 from conformance.core.wording import counted
 from reports.analysis.releases import release_lines
 from reports.analysis.report import Report
-from reports.analysis.standing import Clause, Evidence
+from reports.analysis.specification import Clause, Evidence
 from reports.html.addresses import compare_key
 from reports.html.overview_pages import bugs_page, on_one_line, refusals, search_errors, search_words
 from reports.html.texts import visible

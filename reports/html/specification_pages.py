@@ -1,7 +1,5 @@
 """The specification as Markdown: an index and a page for each chapter, and all of it as one page to print."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +12,17 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.report import Report
-from reports.analysis.specification import TITLE, Chapter, Specification, SpecifiedStatement, StatedRule
-from reports.analysis.standing import STANDINGS, Clause, Evidence, Variation
+from reports.analysis.specification import (
+    STANDINGS,
+    TITLE,
+    Chapter,
+    Clause,
+    Evidence,
+    Specification,
+    SpecifiedStatement,
+    StatedRule,
+    Variation,
+)
 from reports.html.addresses import InAFolder, case_key
 from reports.html.standalone import make_folder, write_standalone
 from reports.html.texts import block, code, link, sources, text

@@ -1,17 +1,23 @@
-"""Pages that need no other file."""
-
-from __future__ import annotations
+"""Pages that need no other file: of a verdict, and of ``explain --output``."""
 
 import os
 import re
-from collections.abc import Sequence, Set
+from base64 import b64encode
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
+from markupsafe import Markup
+
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import CannotWriteFile, FileKind, write_file
+from conformance.core.wording import duration
+from conformance.query_progress.causes import rule
+from conformance.query_progress.query_page import QueryPage
 from reports.html.pages import rendered
 from reports.results.status import Statement
 
@@ -70,3 +76,37 @@ def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequ
     Raises as `conformance.core.output_file.write_file`.
     """
     write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
+
+
+def explanation_page(pages: Iterable[QueryPage], notes: Iterable[str] = ()) -> str:
+    """Return the causes, a query over its micro-batches, which delay it needs, and what became of each row.
+
+    ``notes``: what holds for all queries.
+    """
+    shown = [*pages]
+    script = f"{asset('uplot.js')}\n{asset('explanation.js')}"
+    return rendered(
+        "explanation.html",
+        title="Explanation",
+        style=Markup(asset("report.css")),
+        own_style=Markup(asset("explanation.css")),
+        pages=shown,
+        rule=rule,
+        duration=duration,
+        data=[*map(_data, shown)],
+        notes=notes,
+        script=Markup(script),
+        script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+    )
+
+
+def _data(page: QueryPage) -> Json:
+    """Return what the script draws."""
+    points, delays = page.over_time.points, page.delays
+    return {
+        "batches": [point.batch for point in points],
+        "clock": [point.clock for point in points],
+        "values": [[point.values.get(series) for point in points] for series in page.over_time.series],
+        "restarts": [at for at, point in enumerate(points) if point.begins],
+        "delays": delays and {**delays.record, "labels": [row[:1] + row[-2:-1] for row in delays.table[1:]]},
+    }

@@ -1,9 +1,8 @@
 """A case across the versions: one sign each, joined if neighbours behave the same."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from conformance.judging.verdict import Status
 from reports.analysis.change import Since, Turn, change
@@ -22,7 +21,7 @@ class CellSign:
     description: str
 
     @classmethod
-    def of(cls, cell: Cell | None, target: TargetRecord, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
+    def of(cls, cell: Cell | None, target: TargetRecord, bugs: Sequence[DocumentedDifference] = ()) -> Self:
         """Return the sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]

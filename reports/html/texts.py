@@ -1,14 +1,12 @@
 """Texts of pages: Markdown, what may be shown, durations, and times as the case writes them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 from markupsafe import Markup
 
@@ -120,7 +118,7 @@ class TimeNotation:
     """Whether times are numbers of seconds since 1970; otherwise they are times of day."""
 
     @classmethod
-    def of(cls, case: Case | None) -> TimeNotation:
+    def of(cls, case: Case | None) -> Self:
         """Choose seconds if the streams have times and no value of a row is a date or a time of day."""
         if case is None or not any("timestamp" in schema.ddl.lower() for schema in case.streams.values()):
             return cls()

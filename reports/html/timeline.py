@@ -4,14 +4,12 @@ Each row is a dot where it arrived, the watermark a staircase, a window a bar fr
 removes its state, with a mark at each micro-batch that emits it. This module computes the layout; ``templates/timeline.html`` draws it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import median
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from conformance.account.account import BatchAccount, RowAccount, Span
 from conformance.core.case import Case
@@ -36,7 +34,7 @@ class TimeScale:
     """The two instants around each gap that is shortened."""
 
     @classmethod
-    def of(cls, instants: Iterable[int]) -> TimeScale:
+    def of(cls, instants: Iterable[int]) -> Self:
         known = sorted(set(instants))
         gaps = [b - a for a, b in pairwise(known)]
         if not gaps:

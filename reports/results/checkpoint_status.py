@@ -1,7 +1,5 @@
 """How the verdict on a checkpoint is shown everywhere: sentence, mark, colour, exit code, and its words in files and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args

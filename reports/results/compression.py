@@ -3,8 +3,6 @@
 Cells of one case resemble each other, so a compressed file has a thirtieth of the size. The same results always give the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import lzma
 from pathlib import Path

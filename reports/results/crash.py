@@ -1,10 +1,8 @@
 """What queries did with the images of a crash: the file of records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from conformance.checkpoints.crash_images import CrashImage, Fault
 from conformance.core.observation import FrozenRecord
@@ -49,7 +47,7 @@ class CrashRecord(_Line):
     @classmethod
     def of(
         cls, case: str, target: str, state_store: str, step: int, image: CrashImage | None, verdict: CheckpointVerdict
-    ) -> CrashRecord:
+    ) -> Self:
         """Record a verdict; ``image``: None if the micro-batch could not be recorded."""
         return cls(
             case=case,
@@ -77,7 +75,7 @@ class CrashRecords:
     records: tuple[CrashRecord, ...]
 
     @classmethod
-    def read(cls, path: Path) -> CrashRecords:
+    def read(cls, path: Path) -> Self:
         """Read a file of records; raises pydantic's ValidationError for anything else."""
         first, *others = path.read_text(encoding="utf-8").splitlines()
         return cls(CrashHeader.model_validate_json(first), tuple(map(CrashRecord.model_validate_json, others)))

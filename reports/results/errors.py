@@ -1,7 +1,5 @@
 """The errors of results files: each says what is wrong and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias

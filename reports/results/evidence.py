@@ -1,7 +1,5 @@
 """What the record of a cell says, checked against its own evidence: what was observed counts, not what is said about it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

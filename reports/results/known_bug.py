@@ -4,13 +4,11 @@ Causes and workarounds are listed in ``known_bugs.yaml`` by ticket, apart from t
 a better one is still the same case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
@@ -74,6 +72,10 @@ class Cause(FrozenRecord):
         return f"https://github.com/apache/spark/blob/v{self.release}/{place.file}{place.anchor}"
 
 
+BugKey: TypeAlias = tuple[str | None, str | None, str | None]
+"""The ticket that reports a bug, the one that introduced it, and the case that shows it if there is neither."""
+
+
 class ListedBug(FrozenRecord):
     """What is known of a bug beside what its cases say: an entry of ``known_bugs.yaml``."""
 
@@ -88,7 +90,7 @@ class ListedBug(FrozenRecord):
     workaround: Workaround | None = None
 
     @model_validator(mode="after")
-    def _is_about_one_bug(self) -> ListedBug:
+    def _is_about_one_bug(self) -> Self:
         if (self.ticket and self.introduced_by) or not (self.ticket or self.introduced_by or self.case):
             raise ValueError("needs either `ticket` or `introduced_by` or, without both, `case`")
         if self.cause is not None and not (self.title and self.case):
@@ -98,10 +100,6 @@ class ListedBug(FrozenRecord):
     @property
     def key(self) -> BugKey:
         return self.ticket, self.introduced_by, None if self.ticket or self.introduced_by else self.case
-
-
-BugKey: TypeAlias = tuple[str | None, str | None, str | None]
-"""The ticket that reports a bug, the one that introduced it, and the case that shows it if there is neither."""
 
 
 def workaround(link: str | None, introduced_by: str | None) -> Workaround | None:
@@ -157,7 +155,7 @@ class KnownBug:
     """The first later release without this one; unless it is ``fixed_in``, the case shows another one there."""
 
     @classmethod
-    def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> KnownBug | None:
+    def of(cls, cell: Cell | None, spark: str, bugs: Iterable[DocumentedDifference] = ()) -> Self | None:
         """Return the bug that a cell shows; None if it shows none.
 
         ``spark``: its version, with any vendor suffix; ``bugs``: all that the case shows on some version.

@@ -1,23 +1,24 @@
 """The published results, which come with the suite: of the newest release of each line, of patch releases, and of the usual upgrades.
 
-Own results can be shown beside them, for the cases that both have.
+A text names a column of results: a version, a line or a label. Own results can be shown beside them, for the cases that both have.
 """
-
-from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.core.errors import WrongUsage
+from conformance.core.versions import NotAVersion, SparkVersion, named
 from conformance.judging.verdict import Status
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results, header_of
-from reports.results.records import Cell
+from reports.results.records import Cell, TargetRecord
 from reports.results.status import NO_RESULT
 
 BASELINES = Path(__file__).parents[1] / "baselines"
@@ -211,3 +212,47 @@ def _without_answer(own: Cell, target: str, status: Status = "not-applicable", *
         notes=(NOT_PUBLISHED,),
         **handoff,
     )
+
+
+class NoSuchVersion(WrongUsage):
+    """The results have no such version, or more than one."""
+
+
+def find(results: Results, asked: str) -> TargetRecord:
+    """Return the target of a version, of a line (its newest version) or of a name.
+
+    Raises NoSuchVersion: no target matches, or more than one.
+    """
+    targets = results.header.targets
+    # A labelled target may have the same version number as Apache's release.
+    matching = named(asked, targets, attrgetter("version"), attrgetter("name", "title"), lambda target: (target.spark,))
+    if len(matching) == 1:
+        return matching[0]
+    ours = set(results.paths) >= set(published())
+    releases = published_releases(results) if ours else tuple(target.spark for target in targets)
+    known = ", ".join(releases) or "none"
+    if matching:
+        names = " or ".join(target.name for target in matching)
+        raise NoSuchVersion(f"{asked} is ambiguous: {names}; available: {known}")
+    if ours:
+        near = "".join(f"did you mean {release}? " for release in get_close_matches(asked, releases, 1))
+        try:
+            SparkVersion.parse(asked)
+        except NotAVersion:
+            newest = ", ".join({release.rpartition(".")[0]: release for release in releases}.values())
+            raise NoSuchVersion(
+                f"{asked} names no published release: {near}name one of Apache's ({newest} or earlier patches)"
+            ) from None
+        run = f"conformance run --all --spark {asked}"
+        raise NoSuchVersion(f"no published results for {asked}; {near}run it yourself: {run} (available: {known})")
+    where = ", ".join(path.name for path in results.paths) or "the results"
+    have = "has" if len(results.paths) == 1 else "have"
+    raise NoSuchVersion(f"{where} {have} no {asked}; available: {known}")
+
+
+def find_both(results: Results, before: str, after: str) -> tuple[TargetRecord, TargetRecord]:
+    """Return the targets of two versions. Raises NoSuchVersion as ``find`` does, and WrongUsage: they are one target."""
+    pair = find(results, before), find(results, after)
+    if pair[0] == pair[1]:
+        raise WrongUsage(f"--from {before} and --to {after} are both {pair[0].name}: name two versions")
+    return pair

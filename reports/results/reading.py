@@ -5,8 +5,6 @@ gate or a comparison reads of most cells is their status and the digest of their
 read what was observed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
@@ -24,23 +22,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from conformance.core.case import Case
 from conformance.core.wording import redact
+from reports.results import errors
 from reports.results.compression import is_compressed, open_results
-from reports.results.errors import (
-    RESULTS_WANTED,
-    CellKey,
-    NotARecord,
-    NotJson,
-    UnusableResults,
-    changed_while_read,
-    counts_do_not_match,
-    duplicate_cell,
-    interrupted,
-    missing_cells,
-    missing_shards,
-    not_copied,
-    not_readable,
-    not_results,
-)
 from reports.results.evidence import contradiction_in, contradiction_with, denied
 from reports.results.records import (
     FORMAT,
@@ -84,9 +67,9 @@ class ResultsFile:
         try:
             self._identity = _identity(path.stat())
         except OSError as error:
-            raise not_readable(path, error.strerror or str(error)) from None
+            raise errors.not_readable(path, error.strerror or str(error)) from None
 
-    def keep(self, line: RecordLine, cell: StoredCell) -> None:
+    def keep(self, line: "RecordLine", cell: "StoredCell") -> None:
         """Take the observations of a cell of this file from memory."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
@@ -117,11 +100,11 @@ class ResultsFile:
                 return os.pread(self._decompressed().fileno(), length, offset)
             with self.path.open("rb", buffering=0) as file:
                 if _identity(os.fstat(file.fileno())) != self._identity:
-                    raise changed_while_read(self.path)
+                    raise errors.changed_while_read(self.path)
                 file.seek(offset)
                 return file.read(length)
         except OSError as error:
-            raise not_readable(self.path, error.strerror or str(error)) from None
+            raise errors.not_readable(self.path, error.strerror or str(error)) from None
 
     def _decompressed(self) -> IO[bytes]:
         if self._plain is None:
@@ -133,9 +116,9 @@ class ResultsFile:
                         while part:  # where little room is left, the system writes a part of it
                             part = part[copy.write(part) :]
                 except OSError as error:
-                    raise not_copied(self.path, error.strerror or str(error)) from None
+                    raise errors.not_copied(self.path, error.strerror or str(error)) from None
             if _identity(self.path.stat()) != self._identity:
-                raise changed_while_read(self.path)
+                raise errors.changed_while_read(self.path)
             self._plain = copy
         return self._plain
 
@@ -249,7 +232,7 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
         if not text or text.isspace():
             blank += 1
             if blank > MOST_BLANK:
-                raise NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
+                raise errors.NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
             continue
         if header is None:
             _check_first(path, line.number, text)
@@ -258,18 +241,18 @@ def records(path: Path) -> Generator[tuple[RecordLine, ReadRecord]]:
         except ValidationError as problem:
             try:
                 _object(path, line.number, text)
-            except NotJson:
+            except errors.NotJson:
                 if text.endswith("\n") or header is None:
                     raise
                 # The run was interrupted while it wrote this line.
-                raise interrupted(path, cells, len(header.expected_cells())) from None
-            raise NotARecord(path, line.number, _first(problem)) from None
+                raise errors.interrupted(path, cells, len(header.expected_cells())) from None
+            raise errors.NotARecord(path, line.number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, StoredCell)
         yield line, record
     if header is None:
         remedy = "the run never started writing: check its log and run it again"
-        raise UnusableResults(path, "the file is empty", remedy)
+        raise errors.UnusableResults(path, "the file is empty", remedy)
 
 
 def header_of(path: Path) -> Header:
@@ -287,47 +270,49 @@ def _lines(path: Path) -> Iterator[RecordLine]:
     if not path.exists():
         part = path.with_name(f"{path.name}.part")
         unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
-        raise UnusableResults(path, f"there is no such file{unfinished}", RESULTS_WANTED, exit_code=2)
+        raise errors.UnusableResults(path, f"there is no such file{unfinished}", errors.RESULTS_WANTED, exit_code=2)
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
-            raise not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
+            raise errors.not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
         offset = 0
         with open_results(path) as file:
             for number, content in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
                 if len(content) > LONGEST_LINE:
-                    raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
+                    raise errors.NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
                 yield RecordLine(number, offset, content)
                 offset += len(content)
     except OSError as error:
-        raise not_readable(path, error.strerror or str(error)) from None
+        raise errors.not_readable(path, error.strerror or str(error)) from None
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
     """Check that it is a header, in the format this code reads: what is in another format nobody here can know."""
     try:
         content = _object(path, number, line)
-    except NotJson as error:
-        raise not_results(path, f"is not JSON ({error.reason})") from None
-    except NotARecord as error:
-        raise not_results(path, f"is {error.reason}") from None
+    except errors.NotJson as error:
+        raise errors.not_results(path, f"is not JSON ({error.reason})") from None
+    except errors.NotARecord as error:
+        raise errors.not_results(path, f"is {error.reason}") from None
     if content.get("record") != "header":
-        raise not_results(path, "is not a header")
+        raise errors.not_results(path, "is not a header")
     written = content.get("format")
     if type(written) is int and written != FORMAT:
         problem = f"the file has format {written}, but this program reads format {FORMAT}"
         later = "upgrade watermark-conformance"
-        raise UnusableResults(path, problem, later if written > FORMAT else "it is of an earlier release: run again")
+        raise errors.UnusableResults(
+            path, problem, later if written > FORMAT else "it is of an earlier release: run again"
+        )
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except ValueError as problem:
-        raise NotJson(path, number, str(problem)) from None
+        raise errors.NotJson(path, number, str(problem)) from None
     except RecursionError:
-        raise NotJson(path, number, "nested too deeply") from None
+        raise errors.NotJson(path, number, "nested too deeply") from None
     if not isinstance(content, dict):
-        raise NotARecord(path, number, "not a JSON object")
+        raise errors.NotARecord(path, number, "not a JSON object")
     return content
 
 
@@ -348,7 +333,7 @@ class Results:
     upgrades: tuple[Cell, ...] = ()
 
     @classmethod
-    def read(cls, path: Path, *, condensed: bool = False) -> Results:
+    def read(cls, path: Path, *, condensed: bool = False) -> "Results":
         """Read a file. Raises UnusableResults: it is damaged, incomplete or contradicts itself.
 
         ``condensed``: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
@@ -356,24 +341,24 @@ class Results:
         read = records(path)
         header = next(read)[1]
         assert isinstance(header, Header)
-        cells: dict[CellKey, StoredCell] = {}
+        cells: dict[errors.CellKey, StoredCell] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         file = ResultsFile(path)
         counts: Counter[str] = Counter()
-        contradiction: UnusableResults | None = None
+        contradiction: errors.UnusableResults | None = None
         footer: Footer | None = None
         for line, record in read:
             if footer is not None:
-                raise NotARecord(path, line.number, "the footer is the last line")
+                raise errors.NotARecord(path, line.number, "the footer is the last line")
             match record:
                 case StoredCell():
                     key = record.key
                     if key in cells:
-                        raise duplicate_cell(path, *key, line=line.number)
+                        raise errors.duplicate_cell(path, *key, line=line.number)
                     if key not in announced:
                         problem = f"line {line.number} is about {key[0]} on {key[1]}, which is not in the header"
-                        raise UnusableResults(path, problem, "the file was assembled by hand; run again")
+                        raise errors.UnusableResults(path, problem, "the file was assembled by hand; run again")
                     counts[record.status] += 1
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
@@ -382,24 +367,26 @@ class Results:
                     cells[key] = record
                     file.keep(line, record)
                 case Header():
-                    raise NotARecord(path, line.number, "a second header")
+                    raise errors.NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
                     if target.name not in targets:
-                        raise NotARecord(path, line.number, f"{target.name} is not a target of the header")
+                        raise errors.NotARecord(path, line.number, f"{target.name} is not a target of the header")
                     targets[target.name] = target
                 case Footer():
                     footer = record
         if footer is None:
-            raise interrupted(path, len(cells), len(announced))
+            raise errors.interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
-            raise missing_cells(path, absent)
+            raise errors.missing_cells(path, absent)
         if (expected := Counter[str](footer.counts)) != counts:
-            raise counts_do_not_match(path, expected, counts)
+            raise errors.counts_do_not_match(path, expected, counts)
         if contradiction is not None:
             raise contradiction
         if footer.digest not in (None, cells_digest(cells.values())):
             problem = "the cells are not those that the digest of the footer is about"
-            raise UnusableResults(path, problem, "lines were changed, added or lost after they were written; run again")
+            raise errors.UnusableResults(
+                path, problem, "lines were changed, added or lost after they were written; run again"
+            )
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
         met = header.model_copy(update={"targets": tuple(targets.values()), "command": command})
@@ -436,7 +423,7 @@ class Results:
                 raise denied(path, line, cell, why)
 
     @classmethod
-    def read_all(cls, paths: Sequence[Path]) -> Results:
+    def read_all(cls, paths: Sequence[Path]) -> "Results":
         """Read several files and put them together. Raises UnusableResults: as ``read`` and ``together``."""
         return together([cls.read(path) for path in paths])
 
@@ -452,16 +439,18 @@ def together(results: Sequence[Results]) -> Results:
     _check_shards(results)
     if not any(part.cells or part.upgrades for part in results):
         path = next((path for part in results for path in part.paths), None)
-        raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
+        raise errors.UnusableResults(
+            path, "there is no cell in these results", "run again with cases and versions that apply"
+        )
     if len(results) == 1:
         return results[0]
     if len({part.header.suite for part in results}) > 1:
         names = [", ".join(map(str, part.paths)) or f"file {number}" for number, part in enumerate(results, 1)]
         suites = (f"{name} has {part.header.suite[:12]}" for name, part in zip(names, results, strict=True))
         problem = f"the results are of different suites: {', '.join(dict.fromkeys(suites))}"
-        raise UnusableResults(None, problem, "run all targets with the same cases")
+        raise errors.UnusableResults(None, problem, "run all targets with the same cases")
     targets: dict[str, tuple[TargetRecord, Results]] = {}
-    cells: dict[CellKey, Cell] = {}
+    cells: dict[errors.CellKey, Cell] = {}
     for part in results:
         for target in part.header.targets:
             known, where = targets.setdefault(target.name, (target, part))
@@ -471,10 +460,10 @@ def together(results: Sequence[Results]) -> Results:
             elif target.met and known != target:
                 files = " and ".join(map(str, (*where.paths, *part.paths)))
                 problem = f"{target.name} is not the same engine in {files}"
-                raise UnusableResults(None, problem, "give one of them another name")
+                raise errors.UnusableResults(None, problem, "give one of them another name")
         for cell in part.all_cells():
             if cell.key in cells:
-                raise duplicate_cell(next(iter(part.paths), None), *cell.key)
+                raise errors.duplicate_cell(next(iter(part.paths), None), *cell.key)
             cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
@@ -486,12 +475,14 @@ def together(results: Sequence[Results]) -> Results:
         cuts={case: cuts for part in results for case, cuts in part.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
-        raise missing_cells(None, absent)
+        raise errors.missing_cells(None, absent)
     paths = tuple(path for part in results for path in part.paths)
     return _complete(header, cells, max(part.footer.finished for part in results), paths)
 
 
-def _complete(header: Header, cells: Mapping[CellKey, Cell], finished: datetime, paths: tuple[Path, ...]) -> Results:
+def _complete(
+    header: Header, cells: Mapping[errors.CellKey, Cell], finished: datetime, paths: tuple[Path, ...]
+) -> Results:
     runs = tuple([cell for cell in cells.values() if cell.origin is None])
     upgrades = tuple([cell for cell in cells.values() if cell.origin is not None])
     counts = Counter(cell.status for cell in cells.values())
@@ -508,4 +499,4 @@ def _check_shards(results: Sequence[Results]) -> None:
                 parts.setdefault((target.name, total), set()).add(number)
     for (name, total), there in parts.items():
         if absent := set(range(1, total + 1)) - there:
-            raise missing_shards(name, total, sorted(absent))
+            raise errors.missing_shards(name, total, sorted(absent))

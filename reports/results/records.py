@@ -3,13 +3,12 @@
 Each is a JSON object whose ``record`` names its kind; ``results.schema.json`` describes them for other programs.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias
+from itertools import zip_longest
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -51,6 +50,11 @@ def _unique(texts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 Name: TypeAlias = Annotated[str, AfterValidator(_visible)]
 """The name of a case, a target or a version, which is shown in messages, headings and tables."""
+
+
+def _same(value: object, names: str) -> dict[str, Any]:
+    """Return the attributes of a value that a record has under the same names."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 class _Record(BaseModel):
@@ -135,7 +139,7 @@ class Header(_Record):
     """In an upgrade run, the steps before which each case changes versions."""
 
     @model_validator(mode="after")
-    def _bounded(self) -> Header:
+    def _bounded(self) -> Self:
         _unique(tuple(target.name for target in self.targets))
         announced = len(self.cases) * len(self.targets) + sum(map(len, self.cuts.values())) * len(self.pairs)
         if announced > MOST_CELLS:
@@ -196,7 +200,7 @@ class DocumentedDifference(_Record):
         return self.workaround if self.proven else None
 
     @classmethod
-    def of(cls, entry: Documented, *, proven: bool = False) -> DocumentedDifference:
+    def of(cls, entry: Documented, *, proven: bool = False) -> Self:
         """Record an entry; ``proven``: whether its workaround is."""
         about: dict[str, Any] = {}
         match entry:
@@ -204,8 +208,7 @@ class DocumentedDifference(_Record):
                 about = {"spark": str(spark), "unsupported": unsupported}
             case Upgrade(from_=origin, to=to, workaround=workaround):
                 about = {"spark": str(to or ""), "origin": origin and str(origin), "workaround": workaround}
-        common = {name: getattr(entry, name) for name in ("because", "link", "bug", "introduced_by")}
-        return cls(**common, **about, proven=proven)
+        return cls(**_same(entry, "because link bug introduced_by"), **about, proven=proven)
 
 
 AllColumns: TypeAlias = tuple[tuple[Column, ...], ...]
@@ -304,7 +307,7 @@ class Cell(_Record):
         *,
         origin: str | None = None,
         reused: bool = False,
-    ) -> Cell:
+    ) -> Self:
         """Record a verdict on a case.
 
         Args:
@@ -317,16 +320,11 @@ class Cell(_Record):
             observations = [answer and case.observation_of_original(answer) for answer in observations]
         answers = [answer and answer.without_progress() for answer in observations]
         runs = tuple(
-            Run(
-                status=run.status,
-                findings=run.findings,
-                notes=run.notes,
-                behaviour=run.behaviour,
-                observation=answers[at] if at < len(answers) else None,
-            )
-            for at, run in enumerate(verdict.runs)
+            Run(**_same(run, "status findings notes behaviour"), observation=answer)
+            for run, answer in zip_longest(verdict.runs, answers[: len(verdict.runs)])
         )
         return cls(
+            **_same(verdict, "cut status outcome findings notes explained_by behaviour error"),
             case=case.id,
             expansion=case.expansion,
             variant=case.variant if isinstance(case, VariedCase) else "",
@@ -334,15 +332,7 @@ class Cell(_Record):
             case_digest=case.digest,
             target=target,
             origin=origin,
-            cut=verdict.cut,
-            status=verdict.status,
-            outcome=verdict.outcome,
-            findings=verdict.findings,
-            notes=verdict.notes,
-            explained_by=verdict.explained_by,
-            behaviour=verdict.behaviour,
             differs=DocumentedDifference.of(verdict.differs, proven=verdict.proven) if verdict.differs else None,
-            error=verdict.error,
             observation=next((answer for answer in answers if answer is not None), None),
             runs=runs,
             duration_ms=duration_ms,

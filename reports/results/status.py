@@ -3,8 +3,6 @@
 Each has a glyph, a word and a colour; without colour, the first two identify it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

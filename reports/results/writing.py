@@ -1,13 +1,12 @@
 """Results files as they are written: line by line, as cells come in."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
+from typing import Self
 
 from conformance.core.output_file import FileKind, OutputFile
 from conformance.judging.verdict import Status
@@ -83,7 +82,7 @@ class ResultsWriter:
         """Remove what was written: results that can be had again."""
         self._file.discard()
 
-    def __enter__(self) -> ResultsWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

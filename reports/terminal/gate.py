@@ -1,7 +1,5 @@
 """Prints the answer of the gate: what changes in a sentence, then checkpoints, rows, bugs, what was not tried, and the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The matrix on a terminal, with glyphs, words and colours; plain text without a terminal."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,8 +12,8 @@ from conformance.core.wording import shortened
 from conformance.core.wrapping import fitted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
+from reports.analysis.columns import native_uses
 from reports.analysis.matrix import CellTotal, Matrix, summary
-from reports.analysis.native import native_uses
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import MARKS, final_style

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from reports.html.explanation_page import explanation_page
+from reports.html.standalone import explanation_page
 from tests.browser.conftest import patient
 from tests.browser.layout import cut_or_overlapping
 from tests.browser.test_everyone import SMALL, violations

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reports.html.upgrade_page import write_upgrade_page
+from reports.html.writer import write_upgrade_page
 
 
 @pytest.fixture(scope="module")

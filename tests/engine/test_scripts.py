@@ -12,7 +12,7 @@ from conformance.judging.verdict import judge
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.targets.targets import tuning
-from reports.exports.pyspark_script import pyspark_script
+from reports.exports.programs import pyspark_script
 from tests.support.effort import FULL
 from tests.support.whole_suite import whole_suite
 

@@ -12,7 +12,7 @@ from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
-from reports.exports.streamtest_suite import is_expressible, suite_name
+from reports.exports.programs import is_expressible, suite_name
 from reports.results.known_bug import listed_bugs
 from reports.results.published import published_results
 from tests.engine.stream_tests import compile_suites, jars_of_tests, run_suites

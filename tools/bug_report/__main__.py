@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from conformance.cli.export import one_case, script, streamtest
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from reports.exports.streamtest_suite import suite_name
+from reports.exports.programs import suite_name
 from reports.results.known_bug import listed_bugs
 from reports.results.published import patch_results, published_results
 from reports.results.reading import Results

@@ -22,8 +22,8 @@ from reports.exports.ci_reports import step_summary
 from reports.exports.everything import everything
 from reports.html.addresses import InOneFile
 from reports.html.pages import renderings
-from reports.html.upgrade_page import write_upgrade_page
-from reports.results.lookup import find_both
+from reports.html.writer import write_upgrade_page
+from reports.results.published import find_both
 from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support import cells as a

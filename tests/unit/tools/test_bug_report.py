@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.versions import SparkVersion
-from reports.exports.streamtest_suite import suite_name
+from reports.exports.programs import suite_name
 from reports.results.known_bug import ListedBug, listed_bugs
 from reports.results.published import patch_results, published_results
 from reports.results.reading import Results

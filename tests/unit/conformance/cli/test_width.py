@@ -28,7 +28,7 @@ from harness.engine.protocol import ProgramSeen
 from harness.scheduling.kept_engines import KeptEngines
 from reports.results.crash import CrashRecords
 from reports.results.reading import Results
-from reports.terminal import crashes, upgrades
+from reports.terminal import checkpoint, upgrades
 from tests.support.checkpoints import written_by
 from tests.support.commands import answer_of
 from tests.support.goldens import compare_with_golden
@@ -170,7 +170,7 @@ def of_upgrades(folder: Path, _: pytest.MonkeyPatch) -> Callable[[], None]:
 
 def of_crashes(_: Path, __: pytest.MonkeyPatch) -> Callable[[], None]:
     records = (record(), record("unclear", "EOFException", "Stream ended prematurely " * 5, fault="torn"))
-    return lambda: print_tables(crashes.tables(CrashRecords(HEADER, records)))
+    return lambda: print_tables(checkpoint.tables(CrashRecords(HEADER, records)))
 
 
 def of_made_up_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:

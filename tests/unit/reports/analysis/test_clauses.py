@@ -10,7 +10,7 @@ from conformance.judging.checkpoint_verdict import cuts
 from conformance.judging.verdict import judge, not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import comparable, predict
-from reports.analysis.standing import Clause
+from reports.analysis.specification import Clause
 from reports.results.compression import open_results
 from reports.results.published import BASELINES
 from tests.support.published import published_report

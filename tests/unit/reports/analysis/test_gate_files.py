@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.results.lookup import NoSuchVersion, find
+from reports.results.published import NoSuchVersion, find
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.unit.reports.analysis.test_gate import ANSWERS, PAIR, gate

@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.core.observation import Observation
-from reports.analysis.columns import beside_apache, published_columns
-from reports.analysis.native import native_uses
+from reports.analysis.columns import beside_apache, native_uses, published_columns
 from reports.results.published import published_results
 from reports.results.reading import Results
 from reports.results.records import Cell

@@ -6,7 +6,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import combine, judge, no_answer, not_applicable
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.analysis.standing import Clause, Evidence, span
+from reports.analysis.specification import Clause, Evidence, span
 from reports.results.records import Cell, TargetRecord
 from tests.support import cells as a
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window

@@ -12,7 +12,7 @@ from conformance.core.observation import Column
 from conformance.core.operations import read_pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.suite import discovery
-from reports.exports.streamtest_suite import NoLiteral, literal, streamtest_suite
+from reports.exports.programs import NoLiteral, literal, streamtest_suite
 from tests.support.observations import case, expect
 
 

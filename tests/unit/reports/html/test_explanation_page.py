@@ -13,8 +13,7 @@ import pytest
 from conformance.query_progress.answer import QueryExplanation
 from conformance.query_progress.tracks import Queries
 from conformance.query_progress.wire import Progress
-from reports.html.explanation_page import explanation_page
-from reports.html.standalone import asset
+from reports.html.standalone import asset, explanation_page
 from tests.support.commands import answer_of
 from tests.support.transcript import transcript
 from tests.unit.conformance.own_job.test_delays import table

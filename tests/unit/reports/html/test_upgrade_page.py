@@ -10,9 +10,9 @@ from conformance.judging.comparison import MEANINGS
 from conformance.suite.discovery import Suite
 from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
-from reports.html.upgrade_page import upgrade_page, write_upgrade_page
+from reports.html.writer import upgrade_page, write_upgrade_page
 from reports.results import reading
-from reports.results.lookup import NoSuchVersion
+from reports.results.published import NoSuchVersion
 from reports.results.reading import Results
 from reports.results.records import Cell
 from tests.support import cells as a

@@ -20,8 +20,7 @@ from reports.html.overview_pages import bugs_page
 from reports.results import published
 from reports.results.compression import plain_end
 from reports.results.errors import UnusableResults
-from reports.results.lookup import NoSuchVersion, find
-from reports.results.published import BASELINES
+from reports.results.published import BASELINES, NoSuchVersion, find
 from reports.results.reading import Results
 from reports.results.records import RECORD, Footer
 from tests.support import cells as a

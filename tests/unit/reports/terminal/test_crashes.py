@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from reports.results.crash import CrashRecords
-from reports.terminal.crashes import tables
+from reports.terminal.checkpoint import tables
 from tests.unit.reports.results.test_crash import HEADER, NOT_RECORDED, record
 
 

@@ -8,8 +8,7 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.observation import Column
 from conformance.language.reader import case_from
-from reports.exports.pyspark_script import pyspark, pyspark_script
-from reports.exports.streamtest_suite import streamtest_suite
+from reports.exports.programs import pyspark, pyspark_script, streamtest_suite
 from tests.support.whole_suite import whole_suite
 
 CODE = "PWN()"
