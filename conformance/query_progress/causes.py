@@ -282,12 +282,13 @@ def _growth(run: Run, at: int) -> Cause | str | None:
     same = f"windows, join bounds or timeouts longer than {duration(by)}" if by else "a timeout by the clock"
     # In complete mode all rows of the state come out, and no micro-batch without data runs; a join has none.
     complete = run.all_out if run.rows_out is not None else not run.without_rows and watermark is not None
-    grouping = name in _USING or (operator.name in _RELEASING and (complete or run.rows_out == 0))
-    if not operator.grows or (grouping and not _joins(run, operator)):
+    of_code = "WithState" in name
+    groups = name in _USING or (name not in _GROWING and not of_code and (complete or run.rows_out == 0))
+    if not operator.grows or (groups and not _joins(run, operator)):
         return None
     text = f"{operator.title}: {operator.rows:,} rows, more after {counted(operator.rises, 'micro-batch')}, never fewer"
     # Among the keys of a deduplication, windows longer than an hour are rare.
-    long, looks, of_code = 2 * _HALF_HOUR_MS if name == "dedupe" else _LONGEST_MS, operator.looks, "WithState" in name
+    long, looks = 2 * _HALF_HOUR_MS if name == "dedupe" else _LONGEST_MS, operator.looks
     if watermark is None and not of_code:
         why = "eventTime has no watermark"
     elif looks is False:

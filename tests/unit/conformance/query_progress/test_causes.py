@@ -453,10 +453,18 @@ def test_what_else_the_jvm_does_may_take_the_time_now_and_then(taken):
         ("transformWithStateInPandasExec", {"numRegisteredTimers": 1}, []),
         ("transformWithStateInPandasExec", {"numRegisteredTimers": 0, "numValueStateWithTTLVars": 1}, []),
         ("dedupeWithinWatermark", {"numRowsReadDuringEviction": 0}, []),
+        ("anotherAggregation", {"numRowsReadDuringEviction": 0}, ["watermark-not-used"]),
     ],
 )
 def test_metrics_of_an_operator_say_whether_it_looks_for_rows_to_remove(name, metrics, causes):
     assert named(grown(name, customMetrics=metrics)) == causes
+
+
+def test_complete_mode_keeps_all_whatever_the_name_of_the_aggregation():
+    lines = grown("anotherAggregation", customMetrics={"numRowsReadDuringEviction": 0})
+    for line in lines:
+        line["sink"]["numOutputRows"] = line["stateOperators"][0]["numRowsTotal"]
+    assert named(lines) == []
 
 
 def test_a_deduplication_that_reads_its_state_is_no_cause_before_the_watermark_passes_it():
