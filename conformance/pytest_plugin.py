@@ -1,8 +1,8 @@
 """The options of ``pytest cases --spark 3.5``, and the fixture ``watermark_case``.
 
 Every run of pytest imports this module where the suite is installed, also those that have nothing to do with it. What knows cases and
-engines takes half a second to import, so it is imported only with ``--spark`` (``conformance.pytest_items``) or for a test that uses
-the fixture (``conformance.pytest_engines``).
+engines (``conformance.pytest_items``) takes half a second to import, so it is imported only with ``--spark`` or for a test that uses the
+fixture.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "conformance_target" in metafunc.fixturenames:
         try:
-            targets = _imported(metafunc.config, "conformance.pytest_engines").chosen_targets(metafunc.config)
+            targets = _imported(metafunc.config, "conformance.pytest_items").chosen_targets(metafunc.config)
         except pytest.UsageError as error:
             # Shown without a traceback, and other files still run.
             raise pytest.Collector.CollectError(str(error)) from None
@@ -99,7 +99,7 @@ def conformance_target(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> Iterator[Any]:
     """``watermark_case(build, orders="order_time TIMESTAMP")``: a case on a function of yours, on each version of ``--spark``."""
-    cases = _imported(request.config, "conformance.pytest_engines").CasesOfATest(request, conformance_target)
+    cases = _imported(request.config, "conformance.pytest_items").CasesOfATest(request, conformance_target)
     yield cases
     cases.fail_unless_run()
 

@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from conformance.checkpoints.checkpoint import CLASSES, Checkpoint
 from conformance.checkpoints.files import MissingFile
-from conformance.checkpoints.state import JOIN, StateSchema
-from conformance.checkpoints.state_difference import state_differences
+from conformance.checkpoints.state import JOIN, StateSchema, state_differences
 from conformance.core.data import read_data
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion, VersionRange

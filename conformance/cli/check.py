@@ -16,11 +16,10 @@ from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer, seen_from_here, width
-from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import JobOptions, queries
+from conformance.cli.engine_options import JobCode, Sides
+from conformance.cli.job_options import JobOptions, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers, EngineLines
-from conformance.cli.sides import Sides
 from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.wording import counted
 from conformance.core.wrapping import fitted

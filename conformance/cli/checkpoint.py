@@ -18,7 +18,7 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import JobOptions, one_query, queries
+from conformance.cli.job_options import JobOptions, one_query, queries
 from conformance.cli.options import SELECT_VERSIONS, argument, flag, grouped, option
 from conformance.cli.progress import NoAnswers
 from conformance.core.wording import counted

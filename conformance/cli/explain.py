@@ -17,7 +17,7 @@ from conformance.account import explanation
 from conformance.cli import job_options, options
 from conformance.cli.console import errors_console, print_answer, print_error, print_tables, seen_from_here, width
 from conformance.cli.engine_options import ClusterOptions, EngineOptions, JobCode, Speed, one_target
-from conformance.cli.named_job import JobOptions, queries
+from conformance.cli.job_options import JobOptions, queries
 from conformance.cli.options import argument, flag, grouped, known_version, one_of, option, output_option, refuse
 from conformance.cli.progress import EngineLines, NoAnswers
 from conformance.core.case import Case

@@ -10,7 +10,7 @@ import typer
 from conformance.cli import engine_options, job_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import JobCode
-from conformance.cli.named_job import JobOptions
+from conformance.cli.job_options import JobOptions
 from conformance.cli.options import SELECT_VERSIONS, argument, grouped, option, output_option
 from conformance.cli.progress import EngineLines
 from conformance.core.errors import WrongUsage

@@ -9,10 +9,9 @@ import typer
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_answer, print_reused, width
-from conformance.cli.engine_options import Code
+from conformance.cli.engine_options import Code, ConnectSides
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
-from conformance.cli.sides import ConnectSides
 from conformance.judging.verdict import Verdict
 from conformance.runner.cases import handoff_of
 from conformance.runner.upgrade import Cuts, UpgradeOptions, plan_upgrades, run_plan

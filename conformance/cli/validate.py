@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
@@ -24,10 +24,6 @@ from harness.targets.targets import Targets
 
 if TYPE_CHECKING:
     from conformance.oracle.cross_check import CrossCheck, ModelDisagreement
-    from conformance.oracle.unstated_errors import UnstatedError
-    from conformance.oracle.unstated_moments import UnstatedMoment
-
-    Warned: TypeAlias = Problem | UnstatedError | UnstatedMoment
 
 DISAGREES = 1
 INVALID = 2
@@ -88,7 +84,7 @@ def validate(
         raise typer.Exit(DISAGREES)
 
 
-def _warnings(loaded: Suite) -> tuple[Warned, ...]:
+def _warnings(loaded: Suite) -> tuple[Problem, ...]:
     """SQL that is not checked, errors that no case names, and of cases of a suite moments; in other folders, authors decide how strict
     their cases are."""
     unread = dict.fromkeys(Problem(case.path, line, 0, why) for case in loaded.cases for line, why in case.not_checked)
@@ -96,8 +92,7 @@ def _warnings(loaded: Suite) -> tuple[Warned, ...]:
     if not strict and not any(entry.unsupported for case in loaded.cases for entry in case.differs):
         return tuple(unread)
     # The model is slow to import.
-    from conformance.oracle.unstated_errors import unstated_errors
-    from conformance.oracle.unstated_moments import unstated_moments
+    from conformance.oracle.unstated import unstated_errors, unstated_moments
 
     return (*unread, *unstated_errors(loaded.cases), *unstated_moments(strict))
 
@@ -162,7 +157,7 @@ def _line(problem: Problem) -> Text:
     return Text.assemble((place, "bold"), (problem.message, "red"))
 
 
-def _warning_line(warning: Warned) -> Text:
+def _warning_line(warning: Problem) -> Text:
     place = f"{seen_from_here(warning.path)}:{warning.line}: "
     return Text.assemble((place, "bold"), (f"warning: {warning.message}", "yellow"))
 
@@ -189,7 +184,7 @@ def _covered(category: Category, *, gaps: bool) -> Iterator[Text]:
     yield Text()
 
 
-def _summary(loaded: Suite, warnings: Sequence[Warned]) -> str:
+def _summary(loaded: Suite, warnings: Sequence[Problem]) -> str:
     """``74 cases, 2 problems in 1 file, 1 warning``; invalid files count as cases."""
     cases = counted(len(loaded.all_cases) + loaded.invalid, "case")
     warned = f", {counted(len(warnings), 'warning')}" if warnings else ""
@@ -199,7 +194,7 @@ def _summary(loaded: Suite, warnings: Sequence[Warned]) -> str:
     return f"{cases}, {counted(len(loaded.problems), 'problem')} in {counted(files, 'file')}{warned}"
 
 
-def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Warned]) -> dict[str, Any]:
+def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Problem]) -> dict[str, Any]:
     return {
         "valid": not loaded.problems,
         "cases": [case.id for case in loaded.all_cases],

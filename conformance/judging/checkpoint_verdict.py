@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from conformance.checkpoints.state_difference import StateDifference, state_differences
+from conformance.checkpoints.state import StateDifference, state_differences
 from conformance.core.case import CLASSIC, Add, Backlog, Case, Expectation, Interfaces, Restart, Upgrade
 from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow

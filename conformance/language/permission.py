@@ -2,28 +2,32 @@
 
 Whatever is not recognised is refused, so a construct that is missing here costs a message and never lets anything through. In
 particular a relation is a single name that the case or the statement defines: Spark reads ``text.`/etc/passwd``` as a file.
+
+``confs.yaml`` has the settings: which versions know them, and which need no permission.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
+from conformance.core.data import read_data
 from conformance.core.operations import Deduplication
 from conformance.core.roles import IN_SQL, STATEMENTS, Role
-from conformance.language.confs import refusal_of
+from conformance.core.versions import SparkVersion
 from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of, settings_of
 from conformance.language.shape import CONF_VALUE
 from conformance.language.source import (
     Entries,
     Node,
+    ProblemReport,
     Scalar,
     SourceLocation,
     child,
@@ -31,6 +35,7 @@ from conformance.language.source import (
     entries_of,
     items_of,
     text_of,
+    unknown,
 )
 from conformance.language.sql_expression import (
     BEGINNINGS,
@@ -43,6 +48,86 @@ from conformance.language.sql_expression import (
     tokens_of,
     words,
 )
+from conformance.language.version_differences import releases_in
+
+STREAMING = "spark.sql.streaming."
+"""What begins like this and is not in the list does not exist."""
+
+
+@dataclass(frozen=True)
+class Conf:
+    """A setting below ``spark.sql.streaming.``."""
+
+    since: SparkVersion
+    until: SparkVersion | None
+    """The first version that no longer knows it."""
+    needs_code: str | None
+    """Why the setting needs ``--allow-code``."""
+    values: tuple[str, ...]
+    """The values that do not need it; empty if none does."""
+
+    def on(self, version: SparkVersion) -> bool:
+        return self.since <= version and (self.until is None or version < self.until)
+
+
+@cache
+def streaming_confs() -> Mapping[str, Conf]:
+    """Return the settings by name, in the order of the file."""
+    return {STREAMING + name: _conf(about) for name, about in _written()["streaming"].items()}
+
+
+@cache
+def other_confs() -> frozenset[str]:
+    """Return the names of the settings elsewhere that need no permission."""
+    return frozenset(_written()["others"])
+
+
+def refusal_of(name: str, value: str) -> str | None:
+    """Return why a case may set this only with ``--allow-code``; None if it always may."""
+    if "${" in value:  # Spark replaces it when it reads the setting
+        return f"`${{…}}` in {name} stands for a setting or a variable of the environment"
+    conf = streaming_confs().get(name)
+    if conf is None:
+        if name in other_confs():
+            return None
+        return f"the setting {name} is not one of those that change only what a query computes"
+    if conf.needs_code is not None:
+        return f"the setting {name} {conf.needs_code}"
+    if conf.values and value not in conf.values:
+        return f"{value!r} as {name} may name a class; known are {', '.join(conf.values)}"
+    return None
+
+
+def _conf(about: Any) -> Conf:
+    entry = about if isinstance(about, dict) else {"since": about}
+    until = entry.get("until")
+    return Conf(
+        SparkVersion.parse(f"{entry['since']}.0"),
+        SparkVersion.parse(f"{until}.0") if until else None,
+        entry.get("needs_code"),
+        tuple(entry.get("values", ())),
+    )
+
+
+@cache
+def _written() -> Any:
+    return read_data("conformance.language", "confs.yaml")
+
+
+def check_confs(case: Node, report: ProblemReport) -> None:
+    """Report settings that no version knows: Spark takes any name, and the case would run as if the setting were not there."""
+    versions, known = releases_in(case, report), streaming_confs()
+    for entry in chain.from_iterable(map(entries_of, settings_of(case, "conf"))):
+        name = str(entry.key.value)
+        if not name.startswith(STREAMING):
+            continue
+        if (conf := known.get(name)) is None:
+            report.add(entry.key, unknown("setting of Spark", name, known))
+        elif versions and not any(conf.on(version) for version in versions):
+            until = f" and gone since {conf.until.line}" if conf.until else ""
+            known_in = f"{name} is known since Spark {conf.since.line}{until}"
+            report.add(entry.key, f"{known_in}, in none of the case's versions")
+
 
 _STATEMENTS = {
     "insert": "writes a table or a folder",

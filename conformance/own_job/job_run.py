@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from conformance.checkpoints.state_difference import StateDifference, state_differences, state_workarounds
+from conformance.checkpoints.state import StateDifference, state_differences, state_workarounds
 from conformance.core.case import Case, Restart
 from conformance.core.observation import Identity, Observation, StepSeen
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, cuts, resumed_at

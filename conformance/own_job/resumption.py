@@ -9,7 +9,7 @@ from typing import Any
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
 from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, lines_of_writer, read, stored_settings
 from conformance.checkpoints.files import Files, open_files
-from conformance.checkpoints.state_difference import right_rows_prove, state_workarounds
+from conformance.checkpoints.state import right_rows_prove, state_workarounds
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.temporary_folder import temporary_folder

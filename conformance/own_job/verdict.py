@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from conformance.checkpoints.state_difference import right_rows_prove
+from conformance.checkpoints.state import right_rows_prove
 from conformance.core.case import Case, Differs
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion

@@ -1,27 +1,39 @@
-"""Cases on versions: planned from what the user asked for, judged, and kept in a results file; or the answer to a single case."""
+"""Cases on versions: planned from what the user asked for, judged, and kept in a results file; or the answer to a single case.
+
+A case that violates runs again with Spark's defaults of all settings that the engine has of its own, then of fewer: they may explain it.
+The column `MODEL` answers cases on watermark policies: such a case is ``not-applicable`` on every Spark, and a Spark case in this column;
+neither counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
-from conformance.core.case import Case, RunSource
+from conformance.core.case import AnyCase, Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, redact
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade, no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
-from conformance.judging.verdict import AS_THE_CASE_SAYS, NoAnswer, Verdict, combine, judge, no_answer, not_applicable
-from conformance.policies.case import PolicyCase
+from conformance.judging.verdict import (
+    AS_THE_CASE_SAYS,
+    NoAnswer,
+    Status,
+    Verdict,
+    combine,
+    judge,
+    no_answer,
+    not_applicable,
+)
+from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.runner.execution import CellPlan, Collector, Display, Judge, ResultsSink, Reuse, execute, unseen
-from conformance.runner.own_settings import explained, search
-from conformance.runner.policy_columns import MODEL
-from conformance.runner.policy_columns import cells as cells_on_policies
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
@@ -44,10 +56,10 @@ from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
-from reports.results.errors import CellKey
+from reports.results.errors import CellKey, first_of
 from reports.results.published import find
 from reports.results.reading import Results
-from reports.results.records import Cell, Header
+from reports.results.records import Cell, Header, TargetRecord
 from reports.results.status import NO_RESULT
 
 NOTHING_YET = "the case expects nothing yet: `conformance case record {file}` fills in what Spark does"
@@ -220,7 +232,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     if options.evidence is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
     names = [target.name for target in plan.targets]
-    answered = cells_on_policies(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
+    answered = policy_cells(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
     sink = ResultsSink(options.output, plan.header, cell_record, (*answered, *kept.values()))
     return execute(CellPlan.of(options, cells, limits), JudgeCases(), sink, display)
 
@@ -299,10 +311,10 @@ class JudgeCases(Judge[Verdict]):
         if task.cut is not None:
             return judge_upgrade(*handoff_of(task), *run.observations)
         verdict = combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
-        return explained(verdict, run, _conformed(run)) if verdict.status == "violates" else verdict
+        return _explained(verdict, run, _conformed(run)) if verdict.status == "violates" else verdict
 
     def again(self, run: CellRun) -> Mapping[str, str] | None:
-        names, _ = search(run, _conformed(run))
+        names, _ = settings_to_try(run, _conformed(run))
         return {DEFAULTS: " ".join(names)} if names and self.verdict(run).status == "violates" else None
 
 
@@ -386,3 +398,78 @@ def _of_spark(observation: Observation) -> Observation:
     if observation.own_code_error is not None:
         raise NoObservation(observation.case, "\n  ".join(observation.own_code_error.lines()))
     return observation
+
+
+def _narrowed(names: tuple[str, ...]) -> Generator[tuple[str, ...], bool, tuple[str, ...]]:
+    """Narrow settings down to those that a case needs at Spark's defaults to conform; none if all of them do not help.
+
+    Yields the settings to try at their defaults, and is sent whether the case then conforms.
+    """
+    if not (names and (yield names)):
+        return ()
+    size, at = len(names) // 2, 0
+    while size:
+        others = names[:at] + names[at + size :]  # without a part, from the first to the last
+        if others and (yield others):
+            names = others
+        else:
+            at += size
+        if at >= len(names):
+            size, at = size // 2, 0
+    return names
+
+
+def settings_to_try(run: CellRun, conformed: Sequence[bool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The settings with whose defaults the case runs next, and those that explain a violation: all that it does not set itself may.
+
+    ``conformed``: whether it did as expected in each of ``run.tried``."""
+    names = (text.partition("=")[0] for text in run.identity.settings) if run.identity is not None else ()
+    searching = _narrowed(tuple(name for name in names if name not in run.case.conf))
+    try:
+        wanted = next(searching)
+        for conforms in conformed:
+            wanted = searching.send(conforms)
+    except StopIteration as end:
+        return (), end.value
+    return wanted, ()
+
+
+def _explained(verdict: Verdict, run: CellRun, conformed: Sequence[bool]) -> Verdict:
+    """Say which settings explain a violation, or what else of the engine's own may be its cause."""
+    own, blame = run.identity, "the engine is probably wrong"
+    if own is None or not (own.settings or own.fixed):
+        return verdict
+    _, causes = settings_to_try(run, conformed)
+    said = tuple(text.split(" (by default ")[0] for text in own.settings if text.partition("=")[0] in causes)
+    notes, instead = [], "these settings are the cause"
+    if said:
+        notes.append(f"explained by {' and '.join(said)}: with Spark's default the case conforms, as was tried")
+    else:
+        answered = any(run.tried)
+        instead = blame if answered and not own.fixed else "what the engine has of its own or Spark is the cause"
+        if run.tried:
+            did = "violates as well" if answered else "gives no answer"
+            notes.append(f"with Spark's defaults of the engine's own settings, the case {did}")
+        if own.fixed:
+            notes.append(f"not tried, as no session changes it: {first_of(own.fixed, 5)}; --conf changes settings")
+    changed = (note.replace(blame, instead) for note in verdict.notes)
+    return replace(verdict, explained_by=said, notes=(*notes, *changed))
+
+
+MODEL = TargetRecord(name=TARGET, spark=TARGET, runtime=TARGET)
+
+
+def policy_cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targets: Iterable[str]) -> Iterator[Cell]:
+    """Yield every cell of a run except those of Spark cases on Spark, whose targets are named; policy cases are judged here."""
+    for case in cases:
+        yield _cell(case, TARGET, "not-applicable", "this case runs on Spark")
+    for name, policy_case in product(targets, policy_cases):
+        why = "this case tests a watermark policy, which Spark does not have"
+        yield _cell(policy_case, name, "not-applicable", why)
+    for policy_case in policy_cases:
+        findings = check(policy_case)
+        yield _cell(policy_case, TARGET, "violates" if findings else "conforms", *map(str, findings))
+
+
+def _cell(case: AnyCase, target: str, status: Status, *notes: str) -> Cell:
+    return Cell(case=case.id, family=case.family, case_digest=case.digest, target=target, status=status, notes=notes)

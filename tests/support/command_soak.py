@@ -62,7 +62,7 @@ PRELOADED = (
         f"conformance.cli.{name}"
         for name in ("run", "upgrade", "validate", "gate", "diff", "combine", "report", "export", "main")
     ),
-    *("conformance.oracle.cross_check", "conformance.oracle.unstated_errors", "tests.support.miniature.two_versions"),
+    *("conformance.oracle.cross_check", "conformance.oracle.unstated", "tests.support.miniature.two_versions"),
 )
 STOPPED, SECONDS = 130, 600
 DISK = 48 << 20

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checkpoints.state_difference import state_differences
+from conformance.checkpoints.state import state_differences
 
 _WINDOW = (
     "StructField(window,StructType(StructField(start,TimestampType,true),StructField(end,TimestampType,true)),{}),"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import typer
 
-from conformance.cli.sides import Sides
+from conformance.cli.engine_options import Sides
 from conformance.runner.resources import EngineUse
 from harness.runtimes.cluster import Cluster, StorageUrl
 from harness.runtimes.connect import Endpoint, NoConnect

@@ -7,8 +7,7 @@ import pytest
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion, StateStore
 from conformance.fuzzing import comparison
-from conformance.fuzzing.campaign import Campaign, CampaignListener
-from conformance.fuzzing.case_files import as_case, written_into
+from conformance.fuzzing.campaign import Campaign, CampaignListener, as_case, written_into
 from conformance.fuzzing.comparison import ByTheModel, ModelOracle, OracleAnswer, cached_prediction
 from conformance.fuzzing.coverage import Drawing, coverage_of
 from conformance.judging.comparison import divergence

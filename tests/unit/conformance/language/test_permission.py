@@ -7,8 +7,7 @@ import pytest
 
 from conformance.core.case import NeedsCode
 from conformance.language import case_from
-from conformance.language.confs import other_confs, refusal_of, streaming_confs
-from conformance.language.permission import refusals
+from conformance.language.permission import other_confs, refusal_of, refusals, streaming_confs
 from conformance.language.reader import read_case
 from conformance.language.sql_expression import functions
 from tests.support.whole_suite import whole_suite

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.language import read_case
-from conformance.oracle.unstated_errors import unstated_errors
+from conformance.oracle.unstated import unstated_errors
 
 CASE = """\
 title: A title

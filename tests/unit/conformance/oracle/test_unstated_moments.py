@@ -9,9 +9,9 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.language import read_case
-from conformance.oracle import unstated_moments as module
+from conformance.oracle import unstated as module
 from conformance.oracle.prediction import predict
-from conformance.oracle.unstated_moments import unstated_in, unstated_moments
+from conformance.oracle.unstated import unstated_in, unstated_moments
 from reports.results.compression import open_results
 from tests.support.whole_suite import whole_suite
 
@@ -41,15 +41,16 @@ def found(tmp_path: Path, expected: str, differs: str = "") -> list[tuple[int, i
     """Step, line, and version."""
     file = tmp_path / "x.yaml"
     file.write_text(CASE.replace("EXPECTED", expected) + differs)
-    return [(one.step, one.line, str(one.version)) for one in unstated_moments([read_case(file, "x")])]
+    problems = [(one.line, one.message.split()) for one in unstated_moments([read_case(file, "x")])]
+    return [(int(words[1]), line, words[words.index("on") + 1]) for line, words in problems]
 
 
 def test_rows_that_any_of_two_micro_batches_may_emit(tmp_path: Path) -> None:
-    ((step, line, _),) = found(tmp_path, OPEN)
+    ((step, line, version),) = found(tmp_path, OPEN)
     assert (step, line) == (2, 15)
     (one,) = unstated_moments([read_case(tmp_path / "x.yaml", "x")])
     assert one.message == (
-        f"step 2 has 2 micro-batches on {one.version} (data, no-data), and does not say which of them emits its rows: "
+        f"step 2 has 2 micro-batches on {version} (data, no-data), and does not say which of them emits its rows: "
         "replace `rows` by `batches`"
     )
 

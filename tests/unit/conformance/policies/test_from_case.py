@@ -8,8 +8,8 @@ import pytest
 from conformance.core.case import Add, Backlog, Case, Idle
 from conformance.core.values import instant_ms
 from conformance.policies.engines import POLICIES, comparable, rules_for
-from conformance.policies.from_case import NoTrace, trace_of
 from conformance.policies.replay import replay
+from conformance.policies.tables import NoTrace, trace_of
 from conformance.policies.trace import BatchBoundary, ClockReading, Event, IdlePoll
 from conformance.suite.discovery import load
 from tests.support.effort import sample

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.observation import Identity, Observation
-from conformance.runner.cases import JudgeCases, cell_record, cells_of
-from conformance.runner.own_settings import search
+from conformance.runner.cases import JudgeCases, cell_record, cells_of, settings_to_try
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import CellRun
 from tests.support.cells import LOST
@@ -90,8 +89,8 @@ def test_what_the_case_sets_itself_is_not_tried() -> None:
     own = Identity(**{**IDENTITY, "settings": ("spark.sql.a=1", "spark.sql.b=1")})  # type: ignore[arg-type]
     (task,) = cells_of([CASE.model_copy(update={"conf": {"spark.sql.a": "2"}})], [SPARK_359])
     run = CellRun(task, (LOST,), None, 0, identity=own)
-    assert search(run, []) == (("spark.sql.b",), ())
-    assert search(replace(run, identity=None), []) == ((), ())
+    assert settings_to_try(run, []) == (("spark.sql.b",), ())
+    assert settings_to_try(replace(run, identity=None), []) == ((), ())
     assert JudgeCases().again(replace(run, observations=(), failure="no engine")) is None
 
 

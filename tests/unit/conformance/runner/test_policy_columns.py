@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.judging.verdict import Status
-from conformance.runner.policy_columns import MODEL, cells
+from conformance.runner.cases import MODEL, policy_cells
 from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
 from reports.results.evidence import answers_policies
@@ -37,7 +37,7 @@ def run(loaded: Suite, path: Path) -> Results:
         writer.introduce(MODEL)
         for case in loaded.cases:
             writer.write(cell(case.id, SPARK))
-        for found in cells(loaded.cases, loaded.policy_cases, [SPARK]):
+        for found in policy_cells(loaded.cases, loaded.policy_cases, [SPARK]):
             writer.write(found)
         writer.finish()
     return Results.read(path)
