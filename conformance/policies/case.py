@@ -6,13 +6,15 @@ Such a case says nothing about Spark and is never sent to an engine: its target 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.core.case import AnyCase, Frozen
 from conformance.core.data import Json
-from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
+from conformance.policies.engines import rules_for
+from conformance.policies.replay import as_expectation, replay
+from conformance.policies.rules import EngineRules
 from conformance.policies.trace import Trace, TraceEntry
 
 TARGET = "model"
@@ -56,8 +58,8 @@ class PolicyCase(AnyCase):
         return ()
 
     @property
-    def question(self) -> PolicyQuestion:
-        return PolicyQuestion(self.policy, self.given, self.trace, self.throttle)
+    def rules(self) -> EngineRules:
+        return rules_for(self.policy, self.given, self.throttle)
 
 
 @dataclass(frozen=True)
@@ -78,13 +80,16 @@ class PolicyMismatch:
 
 def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
     """Every expectation that the replay of the case does not meet."""
-    return mismatches(case, answer_of(replay(case.trace, case.question.rules)))
+    replayed = replay(case.trace, case.rules)
+    return mismatches(case, [*map(as_expectation, replayed.steps)], replayed.failure)
 
 
-def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
-    """Every expectation that an answer does not meet. What the engine does not decide is not compared."""
+def mismatches(
+    case: PolicyCase, answers: Sequence[Mapping[str, Json]], failure: str | None
+) -> tuple[PolicyMismatch, ...]:
+    """Every expectation that the answers do not meet, one for each entry up to a ``failure``. What an engine does not decide is no key."""
     wrong = []
-    for step, result in zip(case.steps, answer.steps, strict=False):
+    for step, result in zip(case.steps, answers, strict=False):
         checked = step.expect.model_fields_set if step.expect is not None else ()
         for key, actual in result.items():
             if key not in checked:
@@ -94,9 +99,9 @@ def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, 
                 (actual,) = actual.values()
             if expected != actual:
                 wrong.append(PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}")))
-    if len(answer.steps) < len(case.steps):
-        step = case.steps[len(answer.steps)]
-        wrong.append(PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect")))
+    if len(answers) < len(case.steps):
+        step = case.steps[len(answers)]
+        wrong.append(PolicyMismatch(step.number, FAILURE, None, failure, _line(case, step, "expect")))
     return tuple(wrong)
 
 

@@ -165,7 +165,7 @@ def replays_of(case: Case | PolicyCase, policy: str | None = None) -> tuple[Repl
         trace, delay = trace_of(case)
         own = comparable("spark", delay)
     else:
-        trace, own = case.trace, case.question.rules
+        trace, own = case.trace, case.rules
         delay = max(0, delay_of(own))
     wanted = policy or own.name
     names = POLICIES if wanted == ALL else (wanted,)

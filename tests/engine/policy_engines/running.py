@@ -19,12 +19,12 @@ import yaml
 
 from conformance.core.child_process import start
 from conformance.policies.engines import POLICIES
-from conformance.policies.replay import PolicyAnswer, PolicyQuestion
 from harness.environments.cache_directory import cache_dir, make_once
 from harness.environments.jars import CENTRAL
 from harness.environments.java import OPTION_VARIABLES, Java, find
 from harness.progress import ignore_progress
 from harness.targets.targets import JavaRequirement
+from tests.engine.policy_engines.questions import PolicyAnswer, PolicyQuestion
 
 
 @dataclass(frozen=True)

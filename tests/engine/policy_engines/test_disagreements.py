@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
+from conformance.policies.replay import replay
 from conformance.policies.trace import Event, Trace
+from tests.engine.policy_engines.questions import PolicyAnswer, PolicyQuestion, answer_of
 from tests.engine.policy_engines.traces import Disagreement, disagreements
 from tests.support.java_longs import MAX
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
+from conformance.policies.replay import replay
 from conformance.policies.trace import MIN, BatchBoundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from tests.engine.policy_engines.questions import PolicyAnswer, PolicyQuestion, answer_of
 from tests.engine.policy_engines.running import PolicyEngine
 from tests.support.java_longs import MAX
 
