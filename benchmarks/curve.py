@@ -58,8 +58,9 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from conformance.cli.progress import CaseAnswers
     from conformance.core.versions import SparkVersion
     from conformance.runner.cases import JudgeCases, cell_record, cells_of
-    from conformance.runner.execution import ResultsSink, run_cells
+    from conformance.runner.execution import CellPlan, ResultsSink, run_cells
     from conformance.suite import discovery
+    from harness.runtimes.options import RuntimeOptions
     from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results
     from reports.results.records import Header
@@ -87,14 +88,10 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
         stderr, sys.stderr = sys.stderr, io.StringIO()
         try:
             with ResultsSink(folder / "results.jsonl", header, cell_record) as sink:
-                run_cells(
-                    cells_of(loaded.cases, targets),
-                    JudgeCases(),
-                    MiniatureRuntime(folder),
-                    Limits(jobs=2, step_timeout=60, side_by_side=2),
-                    display=CaseAnswers(number * versions, errors_console()),
-                    sink=sink,
-                )
+                limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
+                plan = CellPlan(cells_of(loaded.cases, targets), RuntimeOptions(), limits)
+                display = CaseAnswers(number * versions, errors_console())
+                run_cells(plan, JudgeCases(), MiniatureRuntime(folder), sink, display)
                 sink.finish()
         finally:
             sys.stderr = stderr

@@ -146,44 +146,30 @@ def execute(plan: CellPlan, judge: Judge[V], sink: Sink[V], display: Display[V])
         cache = None
         if plan.cached != "never":
             cache = stack.enter_context(AnswerCache(answers_file(), fresh=plan.cached == "renewed"))
-        reused = run_cells(
-            plan.cells,
-            judge,
-            runtime,
-            plan.limits,
-            display=display,
-            sink=sink,
-            allow_code=plan.allow_code,
-            cache=cache,
-            kept=kept,
-            later=plan.later,
-        )
+        reused = run_cells(plan, judge, runtime, sink, display, cache)
         sink.finish()
     return Reuse(reused, cache.problem if cache is not None else None)
 
 
 def run_cells(
-    cells: Iterable[CellTask],
+    plan: CellPlan,
     judge: Judge[V],
     runtime: Runtime,
-    limits: Limits,
-    *,
-    display: Display[V],
     sink: Sink[V],
-    allow_code: bool = False,
+    display: Display[V],
     cache: AnswerCache | None = None,
-    kept: KeptEngines | None = None,
-    later: LaterCells | None = None,
 ) -> int:
-    """Run cells on an open runtime, and pass each verdict on; returns how many the cache answered. See `Plan` for the options.
+    """Run the cells of a plan on an open runtime, and pass each verdict on; returns how many the cache answered.
 
-    Raises KeyboardInterrupt: the user stopped the run; every engine has ended. While ``later`` is asked, sink and display are not called.
+    Raises KeyboardInterrupt: the user stopped the run; every engine has ended. While ``plan.later`` is asked, sink and display are not
+    called.
     """
-    cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
-    judging = _Judging(judge, runtime, display, sink, cached, later)
-    first = judging.to_run(cells) or judging.ready()
-    scheduler = Scheduler(runtime, limits, judging, allow_code=allow_code, kept=kept, again=judge.again)
-    scheduler.run(first, judging if later is not None else None)
+    cached = CachedAnswers(cache, runtime, plan.limits.conf) if cache is not None else None
+    judging = _Judging(judge, runtime, display, sink, cached, plan.later)
+    first = judging.to_run(plan.cells) or judging.ready()
+    code = plan.allow_code
+    scheduler = Scheduler(runtime, plan.limits, judging, allow_code=code, kept=plan.kept, again=judge.again)
+    scheduler.run(first, judging if plan.later is not None else None)
     return judging.reused
 
 

@@ -10,7 +10,7 @@ from conformance.language.source import ProblemReport, read_yaml
 from conformance.own_job.case_run import run_on
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, NoObservation, cells_of, observation_in, observe
-from conformance.runner.execution import Engines, run_cells
+from conformance.runner.execution import CellPlan, Engines, run_cells
 from conformance.runner.resources import RunInterrupted
 from conformance.suite import discovery
 from harness.runtimes.options import RuntimeOptions
@@ -48,8 +48,8 @@ class Recorder:
 def recorded(runtime, cases, *, cache=None, allow_code=False, **limits):
     """What a recorder is told of these cases, which run on this runtime."""
     seen, limits = Recorder(), Limits(**{"jobs": 1, "step_timeout": 60.0, **limits})
-    cells, more = cells_of(cases, [SPARK_359]), {"cache": cache, "allow_code": allow_code}
-    run_cells(cells, JudgeCases(), runtime, limits, display=seen, sink=seen, **more)
+    plan = CellPlan(cells_of(cases, [SPARK_359]), RuntimeOptions(), limits, allow_code=allow_code)
+    run_cells(plan, JudgeCases(), runtime, seen, seen, cache)
     return seen
 
 

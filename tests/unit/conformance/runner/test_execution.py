@@ -74,7 +74,7 @@ def test_a_second_cell_of_a_key_is_an_error(tmp_path):
         CellPlan(cells, RuntimeOptions(), limits)
     runtime, seen = MiniatureRuntime(tmp_path, "right"), Recorder()
     with pytest.raises(DuplicateCell):
-        run_cells((), JudgeCases(), runtime, limits, display=seen, sink=seen, later=Later(cells))
+        run_cells(CellPlan((), RuntimeOptions(), limits, later=Later(cells)), JudgeCases(), runtime, seen, seen)
     assert not seen.verdicts
 
 
@@ -328,7 +328,14 @@ def run_of_ours(folder, told):
     with AnswerCache(folder / "answers.sqlite") as cache:
         told.send("begins")
         seen, limits = Telling(told), Limits(jobs=1, step_timeout=60.0, side_by_side=3)
-        run_cells(cells_of(many(60), [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache)
+        run_cells(
+            CellPlan(cells_of(many(60), [SPARK_359]), RuntimeOptions(), limits),
+            JudgeCases(),
+            runtime,
+            seen,
+            seen,
+            cache,
+        )
 
 
 def many(number):

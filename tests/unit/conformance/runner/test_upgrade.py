@@ -12,8 +12,9 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import cuts, handoffs
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, cell_record
-from conformance.runner.execution import run_cells
+from conformance.runner.execution import CellPlan, run_cells
 from conformance.runner.upgrade import handoff_cells
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.errors import UnusableResults
@@ -50,7 +51,8 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     seen = Recorder()
     pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
     limits = Limits(jobs=jobs, step_timeout=60.0)
-    run_cells(handoff_cells(handoffs([case], each=each), pairs), JudgeCases(), runtime, limits, display=seen, sink=seen)
+    cells = handoff_cells(handoffs([case], each=each), pairs)
+    run_cells(CellPlan(tuple(cells), RuntimeOptions(), limits), JudgeCases(), runtime, seen, seen)
     return seen, runtime
 
 
@@ -78,7 +80,7 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
     third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
     runtime, seen = TwoVersions(tmp_path, {}), Recorder()
     cells, limits = handoff_cells(handoffs([case]), [(OLD, NEW), (OLD, third)]), Limits(jobs=1, step_timeout=60.0)
-    run_cells(cells, JudgeCases(), runtime, limits, display=seen, sink=seen)
+    run_cells(CellPlan(tuple(cells), RuntimeOptions(), limits), JudgeCases(), runtime, seen, seen)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms", "conforms"]
     assert len({cell.behaviour for cell in seen.kept}) == 1
     (first,) = [engine for engine in runtime.engines if "3.5.9" in engine._work]
@@ -101,7 +103,8 @@ def test_execution_of_two_engines_are_reused(tmp_path):
             (tmp_path / round).mkdir()
             runtime, seen = TwoVersions(tmp_path / round, {}, reusable=True), Recorder()
             handed = handoff_cells(handoffs([case], each=True), pairs)
-            reused.append(run_cells(handed, JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache))
+            plan = CellPlan(tuple(handed), RuntimeOptions(), limits)
+            reused.append(run_cells(plan, JudgeCases(), runtime, seen, seen, cache))
             ran.append(seen.verdicts)
             asked += len(runtime.started)
     assert reused == [0, 4]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from conformance.judging.verdict import judge
 from conformance.runner.cases import JudgeCases, cells_of
-from conformance.runner.execution import run_cells
+from conformance.runner.execution import CellPlan, run_cells
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import KINDS, Fault, MiniatureRuntime
 from tests.support.miniature.target import SPARK_359, cases_named
@@ -33,7 +34,7 @@ def run(faults, side_by_side):
         budget = Limits(jobs=1, step_timeout=STEP_TIMEOUT, side_by_side=side_by_side)
         cells = cells_of(cases, [SPARK_359])
         running = threading.Thread(
-            target=run_cells, args=(cells, JudgeCases(), runtime, budget), kwargs={"display": seen, "sink": seen}
+            target=run_cells, args=(CellPlan(cells, RuntimeOptions(), budget), JudgeCases(), runtime, seen, seen)
         )
         running.start()
         running.join(60)

@@ -3,7 +3,8 @@
 import pytest
 
 from conformance.runner.cases import JudgeCases, cells_of
-from conformance.runner.execution import run_cells
+from conformance.runner.execution import CellPlan, run_cells
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359, cases_named
@@ -15,7 +16,7 @@ def run(tmp_path, mode, names, *, side_by_side, **limits):
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     budget = Limits(jobs=1, step_timeout=60.0, side_by_side=side_by_side, **limits)
-    run_cells(cells_of(cases, [SPARK_359]), JudgeCases(), runtime, budget, display=seen, sink=seen)
+    run_cells(CellPlan(cells_of(cases, [SPARK_359]), RuntimeOptions(), budget), JudgeCases(), runtime, seen, seen)
     return {id.partition("/")[2]: verdict for id, verdict in seen.verdicts.items()}, runtime
 
 
