@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from conformance.core.case import Case, Restart
-from conformance.core.observation import BatchSeen, EmittedRow, Observation
+from conformance.core.observation import BatchSeen, Observation
 from conformance.core.values import show_ms
 from conformance.judging.finding import Evidence, EvidenceDisagrees, FindingLocation, ReplayDiffers
 
@@ -66,13 +65,9 @@ def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiff
         if step.interrupted is None or not isinstance(action, Restart) or action.change.model_fields_set:
             continue
         again = next((batch for batch in step.batches if batch.id == step.interrupted.id), None)
-        if again is not None and _counted(again.rows) != _counted(step.interrupted.rows):
+        if again is not None and sorted(map(json.dumps, again.rows)) != sorted(map(json.dumps, step.interrupted.rows)):
             place = FindingLocation.of_step(case, step.number, (again.id,))
             yield ReplayDiffers(place=place, expected=step.interrupted.rows, observed=again.rows)
-
-
-def _counted(rows: tuple[EmittedRow, ...]) -> Counter[str]:
-    return Counter(json.dumps(row) for row in rows)
 
 
 def why_unread(case: Case, observation: Observation) -> str | None:

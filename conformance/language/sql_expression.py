@@ -321,7 +321,8 @@ def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> 
         return None
     elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
         name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
-    return (QueryColumn(name or _own_name(tokens), _type_of(tokens, scope)),)
+    own = parts[-1] if (parts := _chain(tokens)) else _window(tokens)
+    return (QueryColumn(name or own, _type_of(tokens, scope)),)
 
 
 def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
@@ -459,10 +460,6 @@ def _call(tokens: tuple[Token, ...]) -> str:
     if len(tokens) < 3 or not tokens[0].name or not tokens[1].is_mark("("):
         return ""
     return tokens[0].name if closing(tokens)[1] == len(tokens) - 1 else ""
-
-
-def _own_name(tokens: tuple[Token, ...]) -> str:
-    return parts[-1] if (parts := _chain(tokens)) else _window(tokens)
 
 
 def window_called(text: str) -> str:

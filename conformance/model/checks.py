@@ -25,7 +25,9 @@ RefusalNames: TypeAlias = Iterator[tuple[str, str]]
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
     """``check_correctness``: the conf ``statefulOperator.checkCorrectness.enabled``."""
-    aggregations = [node for node in walk(plan) if isinstance(node, logical.Aggregate) and _is_noticed(node, rules)]
+    every = [node for node in walk(plan) if isinstance(node, logical.Aggregate)]
+    # 3.0.0 did not recognise DISTINCT as an aggregation (SPARK-32456).
+    aggregations = [node for node in every if rules.distinct_is_noticed or not node.from_distinct]
     _refuse_first(_whole_plan(plan, aggregations, mode), rules)
     for node in walk(plan):
         if isinstance(node, logical.Join) and node.is_of_streams:
@@ -39,11 +41,6 @@ def _refuse_first(names: RefusalNames, rules: Rules) -> None:
     for name, what in tuple(names):
         if name in rules.refusals:
             raise rules.refusal(name, what)
-
-
-def _is_noticed(node: logical.Aggregate, rules: Rules) -> bool:
-    """3.0.0 did not recognise DISTINCT as an aggregation (SPARK-32456)."""
-    return rules.distinct_is_noticed or not node.from_distinct
 
 
 def _whole_plan(plan: Plan, aggregations: list[logical.Aggregate], mode: OutputMode) -> RefusalNames:

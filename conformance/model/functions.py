@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 from fnmatch import fnmatchcase
-from operator import itemgetter
+from operator import eq, ge, gt, itemgetter, le, lt, mul, ne, neg, not_
 
 from conformance.core.intervals import DAY_US, Interval
 from conformance.core.spark_types import DataType, Field
@@ -293,16 +293,14 @@ def _compared(kinds: Sequence[DataType]) -> DataType:
 
 
 FUNCTIONS: dict[str, ScalarFunction] = {
-    "=": ScalarFunction(lambda a, b: a == b, _compared),
-    "<>": ScalarFunction(lambda a, b: a != b, _compared),
-    "<": ScalarFunction(lambda a, b: a < b, _compared),
-    "<=": ScalarFunction(lambda a, b: a <= b, _compared),
-    ">": ScalarFunction(lambda a, b: a > b, _compared),
-    ">=": ScalarFunction(lambda a, b: a >= b, _compared),
-    "<=>": ScalarFunction(lambda a, b: a == b, _compared, tolerates_null=True),
+    **{
+        name: ScalarFunction(compares, _compared)
+        for name, compares in {"=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge}.items()
+    },
+    "<=>": ScalarFunction(eq, _compared, tolerates_null=True),
     "+": ScalarFunction(_add, _sum_type),
     "-": ScalarFunction(_subtract, _sum_type),
-    "*": ScalarFunction(lambda a, b: a * b, _number),
+    "*": ScalarFunction(mul, _number),
     "%": ScalarFunction(_remainder, _number),
     "/": ScalarFunction(_divided, lambda kinds: _number(kinds) and DOUBLE),
     "abs": ScalarFunction(abs, _number),
@@ -312,14 +310,14 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "hash": ScalarFunction(spark_hash, _hash_type, tolerates_null=True),
     "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
     "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),
-    "negative": ScalarFunction(lambda a: -a, _same),
+    "negative": ScalarFunction(neg, _same),
     "and": ScalarFunction(
         lambda *all: False if False in all else None if None in all else True, BOOLEAN, tolerates_null=True
     ),
     "or": ScalarFunction(
         lambda *all: True if True in all else None if None in all else False, BOOLEAN, tolerates_null=True
     ),
-    "not": ScalarFunction(lambda a: not a, BOOLEAN),
+    "not": ScalarFunction(not_, BOOLEAN),
     "is null": ScalarFunction(lambda a: a is None, BOOLEAN, tolerates_null=True),
     AT_LEAST: ScalarFunction(
         lambda least, *values: least <= sum(value is not None and value == value for value in values),
@@ -338,8 +336,8 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     ),
     "size": ScalarFunction(len, INT),
     "array_sort": ScalarFunction(lambda array: tuple(sorted(array)), _same),
-    "upper": ScalarFunction(lambda text: text.upper(), STRING),
-    "lower": ScalarFunction(lambda text: text.lower(), STRING),
+    "upper": ScalarFunction(str.upper, STRING),
+    "lower": ScalarFunction(str.lower, STRING),
     "length": ScalarFunction(len, INT),
     "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, TIMESTAMP),
     "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, TIMESTAMP),

@@ -378,17 +378,13 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
             return constant_of(id, plan.child, silent, rules)
         case logical.Union():
             place = [attribute.id for attribute in plan.columns].index(id)
-            branches = [branch for branch in plan.branches if not _vanishes(branch, silent, rules)]
+            vanish = rules.empty_union_branches_vanish
+            branches = [branch for branch in plan.branches if not (vanish and is_empty(branch, silent))]
             return (
                 constant_of(branches[0].columns[place].id, branches[0], silent, rules) if len(branches) == 1 else None
             )
         case _:
             return None
-
-
-def _vanishes(branch: Plan, silent: frozenset[str], rules: Rules) -> bool:
-    """Whether a branch of a union is removed from the plan."""
-    return rules.empty_union_branches_vanish and is_empty(branch, silent)
 
 
 def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
