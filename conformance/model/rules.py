@@ -249,8 +249,7 @@ class Rules:
     def refusal(self, name: str, what: str = "") -> Refused:
         """The error of a refusal.
 
-        Raises:
-            Unpredictable: the version does not refuse it, and the model does not know what happens instead.
+        Raises Unpredictable: the version does not refuse it, and the model does not know what happens instead.
         """
         if name not in self.refusals:
             raise Unpredictable(f"{name} where it is not refused")
@@ -259,9 +258,7 @@ class Rules:
     def require(self, feature: str, what: str = "") -> None:
         """Check that the version has a feature, by its name in ``features.yaml``; ``what``: the subject of its error, if not the name.
 
-        Raises:
-            Refused: the version lacks the feature.
-            Unpredictable: the version lacks it, and the model does not know the error.
+        Raises Refused: the version lacks the feature; Unpredictable: the version lacks it, and the model does not know the error.
         """
         if feature in self.features:
             return

@@ -55,11 +55,8 @@ def check_processor(
 ) -> None:
     """Compare a processor with those that wrote its state, one for each micro-batch, the newest last.
 
-    ``most_changes``: the conf ``valueStateSchemaEvolutionThreshold``, which the number of changes may not reach.
-
-    Raises:
-        Refused: Spark does not accept its columns or modes.
-        Unpredictable: it has other variables or another time to live.
+    ``most_changes``: the conf ``valueStateSchemaEvolutionThreshold``, which the number of changes may not reach. Raises Refused: Spark does
+    not accept its columns or modes; Unpredictable: it has other variables or another time to live.
     """
     mine, theirs = (STATEFUL_PROCESSORS[writer.processor] for writer in (node, before[-1]))
     schemas = [writer.keeps for writer in before]

@@ -20,8 +20,7 @@ _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
 def zone_named(name: str) -> tzinfo | None:
     """A zone as ``spark.sql.session.timeZone`` names it: ``UTC``, ``+05:30`` or ``Asia/Kolkata``.
 
-    Raises:
-        Unpredictable: it is named otherwise, or this computer does not know it.
+    Raises Unpredictable: it is named otherwise, or this computer does not know it.
     """
     if name == "UTC":
         return None
@@ -69,8 +68,7 @@ def truncated(instant_us: int, unit_us: int, zone: tzinfo | None) -> int:
 def check_same_offset(zone: tzinfo | None, *instants_us: int) -> None:
     """Check that the clocks do not change between instants.
 
-    Raises:
-        Unpredictable: they do: releases and kinds of intervals differ in whether a day is then 24 hours.
+    Raises Unpredictable: they do: releases and kinds of intervals differ in whether a day is then 24 hours.
     """
     if zone is not None and len({offset_us(instant, zone) for instant in instants_us}) > 1:
         raise Unpredictable(f"an interval during which the clocks change in {zone}")

@@ -44,11 +44,7 @@ class JoinInput:
 
     @property
     def delay_ms(self) -> int:
-        """The delay in ms, 0 without a watermark.
-
-        Raises:
-            CannotTell: it is not an interval.
-        """
+        """The delay in ms, 0 without a watermark. Raises CannotTell: it is not an interval."""
         try:
             return parse_interval(self.delay).delay_ms if self.delay else 0
         except NotAnInterval:
@@ -78,11 +74,8 @@ def join_state(
 ) -> tuple[KeptUntil, KeptUntil]:
     """When a row of each side is evicted, with the policy min for several watermarks.
 
-    The condition is on the two event-time columns, as in the join; conditions on other columns do not matter and are left out. The
-    event time of both rows is in ms.
-
-    Raises:
-        CannotTell: the condition or a delay is wrong, or the model does not know it.
+    The condition is on the two event-time columns, as in the join; conditions on other columns do not matter and are left out. The event
+    time of both rows is in ms. Raises CannotTell: the condition or a delay is wrong, or the model does not know it.
     """
     rules = rules_of(version)
     ids = Ids()

@@ -111,11 +111,8 @@ class CasePredictions:
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
     """Predict what a case does, whatever it expects, by the rules of the version or by others.
 
-    ``read`` is filled with the rules that the model reads, also if it cannot predict the case.
-
-    Raises:
-        Unpredictable: the case uses something that the model does not know.
-        ModelDefect: the model failed on the case.
+    ``read`` is filled with the rules that the model reads, also if it cannot predict the case. Raises Unpredictable: the case uses
+    something that the model does not know; ModelDefect: the model failed on the case.
     """
     try:
         return _predicted_case(case, version, rules or rules_of(version), RulesRead() if read is None else read)

@@ -536,8 +536,7 @@ def delay_of(rules: EngineRules) -> int:
 def comparable(name: str, delay: int) -> EngineRules:
     """The rules of a policy with parameters that make it wait about as long as other policies with the same delay, in milliseconds.
 
-    Raises:
-        WrongUsage: no policy has that name.
+    Raises WrongUsage: no policy has that name.
     """
     return rules_for(name, _definition(name).comparable(delay))
 

@@ -150,8 +150,7 @@ class _EngineState:
     def _emitted(self, asked: Collection[str]) -> tuple[_EngineState, int | None]:
         """Emit the due watermarks of these inputs, and return what reaches downstream operators.
 
-        Raises:
-            NotIncreasing: the engine fails at what an input emits.
+        Raises NotIncreasing: the engine fails at what an input emits.
         """
         if self.rules.one_source:
             watermarks = {name: policy.watermark for name, policy in self.policies.items()}

@@ -263,8 +263,7 @@ class NoTrace(WrongUsage):
 def trace_of(case: Case) -> tuple[Trace, int]:
     """The trace of a case, with event times and clock in milliseconds since the epoch, and the delay of its watermark in ms.
 
-    Raises:
-        NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
+    Raises NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
     """
     reading = read_query(case.query, case.streams)
     # A second watermark on the same rows is refused by new versions of Spark.
