@@ -10,16 +10,7 @@ from rich.console import Console
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_error, print_tables
-from conformance.cli.options import (
-    SELECT_CASES,
-    SELECT_VERSIONS,
-    SPEED,
-    argument,
-    grouped,
-    one_of,
-    option,
-    output_option,
-)
+from conformance.cli.options import argument, grouped, one_of, option, output_option
 from conformance.cli.progress import ProgressBar
 from conformance.core.case import SourceOption
 from conformance.core.wording import counted
@@ -42,26 +33,30 @@ def crash(
         "files",
         "Where rows come from: with kafka each case that can crashes while it reads a topic, as CASE@kafka.",
         "files|kafka",
-        SELECT_CASES,
+        options.SELECT_CASES,
     ),
     step: int | None = option(
         None,
         "Crash in the micro-batches of this step; by default the last one with rows that other rows follow.",
         "N",
-        SELECT_CASES,
+        options.SELECT_CASES,
         min=1,
     ),
     at_most: int | None = option(
-        None, "Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1
+        None,
+        "Restart from at most N images of a micro-batch, evenly spread; by default from all.",
+        "N",
+        options.SPEED,
+        min=1,
     ),
     fault: list[str] | None = option(
-        None, f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED
+        None, f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", options.SPEED
     ),
     spark: list[str] | None = option(
         None,
         "A version (3.5.9), line (3.5) or range (>=3.4); newest (default) or lines. Repeatable.",
         "VERSION",
-        SELECT_VERSIONS,
+        options.SELECT_VERSIONS,
     ),
     settings: engine_options.Settings,
     state_store: engine_options.StateStore = None,

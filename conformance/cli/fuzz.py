@@ -16,17 +16,7 @@ from rich.text import Text
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import errors_console, print_answer, print_error
-from conformance.cli.options import (
-    ENGINES,
-    SELECT_CASES,
-    SELECT_VERSIONS,
-    SPEED,
-    flag,
-    grouped,
-    one_of,
-    option,
-    output_option,
-)
+from conformance.cli.options import flag, grouped, one_of, option, output_option
 from conformance.cli.progress import EngineLines
 from conformance.core.versions import StoreName
 from conformance.core.wording import counted, printable
@@ -47,13 +37,13 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 def fuzz(
     *,
     family: list[str] | None = option(
-        None, f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES
+        None, f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", options.SELECT_CASES
     ),
     seed: int | None = option(
         None,
         "The same seed generates the same cases; random by default.",
         "N",
-        SELECT_CASES,
+        options.SELECT_CASES,
         min=0,
         max=campaign.BIGGEST_SEED,
     ),
@@ -61,20 +51,23 @@ def fuzz(
         None,
         "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
         "VERSION",
-        SELECT_VERSIONS,
+        options.SELECT_VERSIONS,
     ),
     model: bool = flag(
         "--model",
         "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
         "of every line.",
-        SELECT_VERSIONS,
+        options.SELECT_VERSIONS,
     ),
     state_store: list[str] | None = option(
-        None, "Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES
+        None,
+        "Keep state here; with several, each Spark runs once with each. Repeatable.",
+        "hdfs|rocksdb",
+        options.ENGINES,
     ),
     engines: engine_options.EngineOptions,
-    for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time"),
-    max_cases: int | None = option(None, "At most N cases.", "N", SPEED, min=1),
+    for_: str = option("10m", "How long: 90, 30s, 10m, 1h30m.", "TIME", options.SPEED, "--time"),
+    max_cases: int | None = option(None, "At most N cases.", "N", options.SPEED, min=1),
     speed: engine_options.Speed,
     verbose: options.Verbose = False,
     output: Path = output_option(campaign.OUTPUT, "Folder of the discrepancies.", "FOLDER"),

@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Generic, Self, TypeVar
 
+from rich import progress
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, ProgressColumn
 
 from conformance.cli.console import print_error
 from conformance.core.observation import Identity
@@ -36,7 +28,7 @@ V = TypeVar("V")
 
 
 def _bar(count: ProgressColumn) -> tuple[ProgressColumn, ...]:
-    return TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), count
+    return progress.TextColumn("{task.description}", markup=False), progress.BarColumn(bar_width=24), count
 
 
 class EngineLines(EngineListener):
@@ -68,9 +60,9 @@ class ProgressBar(EngineLines):
         """``columns``: what stands before the time that is left; by default the name, a bar and a count."""
         self.on_terminal = errors.is_terminal
         self.progress = Progress(
-            *columns or _bar(MofNCompleteColumn()),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[doing]}", style="dim", markup=False),
+            *columns or _bar(progress.MofNCompleteColumn()),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=errors,
             transient=True,
             disable=not self.on_terminal,
@@ -96,7 +88,7 @@ class FileRead(ProgressBar):
 
     def __init__(self, path: Path, errors: Console) -> None:
         size = path.stat().st_size if path.is_file() else 0
-        super().__init__(f"reading {path}", size, errors, *_bar(DownloadColumn()))
+        super().__init__(f"reading {path}", size, errors, *_bar(progress.DownloadColumn()))
         if size > _LARGE_FILE and not self.on_terminal:
             self.says(f"reading {path}, {decimal(size)}")
 
@@ -157,7 +149,7 @@ class CaseAnswers(Answers[Verdict]):
 
     def __init__(self, cells: int, errors: Console) -> None:
         super().__init__("cells", cells, errors, _case_line)
-        self._engines: dict[str, TaskID] = {}
+        self._engines: dict[str, progress.TaskID] = {}
 
     def engine_says(self, target: Target, line: str) -> None:
         if not self.on_terminal:

@@ -13,17 +13,7 @@ from rich.text import Text
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_answer, print_reused, width
 from conformance.cli.engine_options import Code
-from conformance.cli.options import (
-    ENGINES,
-    SELECT_CASES,
-    SELECT_VERSIONS,
-    SPEED,
-    argument,
-    flag,
-    grouped,
-    option,
-    output_option,
-)
+from conformance.cli.options import argument, flag, grouped, option, output_option
 from conformance.cli.progress import CaseAnswers
 from conformance.core.case import RunSource
 from conformance.runner.cases import SHARD_MINUTES, RunOptions, RunPlan, StateEvidence, plan_run, run_plan
@@ -37,45 +27,45 @@ from reports.terminal.matrix import lines
 def run(
     *,
     paths: list[Path] | None = argument(None, "Cases or folders of cases; by default the suite's smoke cases.", "PATH"),
-    every_case: bool = flag("--all", "Every case of the suite, not only the smoke cases.", SELECT_CASES),
+    every_case: bool = flag("--all", "Every case of the suite, not only the smoke cases.", options.SELECT_CASES),
     tag: options.Tag = None,
     since: str | None = option(
         None,
         "Only cases changed since this git revision; all cases if the engine driver changed.",
         "REVISION",
-        SELECT_CASES,
+        options.SELECT_CASES,
     ),
-    shard: str | None = option(None, "Only part N of M, to split a run over M machines.", "N/M", SELECT_CASES),
+    shard: str | None = option(None, "Only part N of M, to split a run over M machines.", "N/M", options.SELECT_CASES),
     variant: list[str] | None = option(
-        None, "Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES
+        None, "Run each case this way too; its result must not change. Repeatable.", "NAME|all", options.SELECT_CASES
     ),
     source: RunSource = option(
         "files",
         "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka; with delta or iceberg from a table.",
         "files|kafka|delta|iceberg",
-        SELECT_CASES,
+        options.SELECT_CASES,
     ),
     spark: list[str] | None = option(
         None,
         "A version (3.5.9), line (3.5) or range (>=3.4); newest (default), lines, all, installed, model. Repeatable.",
         "VERSION",
-        SELECT_VERSIONS,
+        options.SELECT_VERSIONS,
     ),
     spark_home: Path | None = option(
-        None, "An unpacked Spark: what `--spark installed` means.", "FOLDER", SELECT_VERSIONS
+        None, "An unpacked Spark: what `--spark installed` means.", "FOLDER", options.SELECT_VERSIONS
     ),
     connect: str | None = option(
         None,
         "Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
         "URL",
-        SELECT_VERSIONS,
+        options.SELECT_VERSIONS,
         envvar=engine_options.CONNECT,
     ),
     label: str | None = option(
-        None, 'Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS
+        None, 'Name of the column, such as "Databricks 17.3"; for one version.', "NAME", options.SELECT_VERSIONS
     ),
     with_: str | None = option(
-        None, "Let an accelerator run what it can of Spark's plans: comet.", "NAME", SELECT_VERSIONS, "--with"
+        None, "Let an accelerator run what it can of Spark's plans: comet.", "NAME", options.SELECT_VERSIONS, "--with"
     ),
     engines: engine_options.EngineOptions,
     code: Code,
@@ -85,19 +75,19 @@ def run(
         None,
         "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
         "statestore",
-        ENGINES,
+        options.ENGINES,
     ),
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
     resume: bool = flag(
-        "--resume", "Keep the answers in the results file of this command; only cells without one run.", SPEED
+        "--resume", "Keep the answers in the results file of this command; only cells without one run.", options.SPEED
     ),
-    repeat: int = option(1, "Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1),
+    repeat: int = option(1, "Run each cell N times; results that disagree are flaky.", "N", options.SPEED, min=1),
     only_plan: Literal["text", "json"] | None = option(
         None,
         "Run nothing: say what would run, in how many minutes, about, and in which shards.",
         "text|json",
-        SPEED,
+        options.SPEED,
         "--plan",
     ),
     verbose: options.Verbose = False,

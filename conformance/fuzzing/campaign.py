@@ -25,16 +25,8 @@ from conformance.core.errors import on_stop
 from conformance.core.observation import StepSeen
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.versions import StateStore, StoreName, releases
-from conformance.fuzzing.comparison import (
-    AnswerDifference,
-    ByTheModel,
-    Discrepancy,
-    ModelOracle,
-    NamedAnswer,
-    Oracle,
-    OracleAnswer,
-    RuleNames,
-)
+from conformance.fuzzing import comparison
+from conformance.fuzzing.comparison import AnswerDifference, Discrepancy, Oracle, OracleAnswer, RuleNames
 from conformance.fuzzing.coverage import Drawing, coverage_of
 from conformance.fuzzing.shrinking import WrittenCase, shrunk
 from conformance.judging.step_comparison import OutputSchema
@@ -109,7 +101,7 @@ class Campaign:
     def __init__(
         self,
         oracles: Sequence[Oracle],
-        judge: ByTheModel,
+        judge: comparison.ByTheModel,
         drawing: Drawing,
         listener: CampaignListener | None = None,
         *,
@@ -362,7 +354,7 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
         stopped = stack.enter_context(_stopped_by_signals())
         # A drawn case on which the model takes more is not predicted.
         stack.enter_context(limited_memory(_MEMORY))
-        judge = ByTheModel(alone=by_the_model)
+        judge = comparison.ByTheModel(alone=by_the_model)
         campaign = Campaign(oracles, judge, drawing, display, jobs=options.concurrency.jobs, stopped=stopped)
         tally, began = campaign.tally, time.monotonic()
 
@@ -389,7 +381,7 @@ def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
 def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Sequence[Oracle]:
     if not plan.targets:
         newest_of_lines = {version.line: version for version in releases()}
-        return [ModelOracle(version) for version in newest_of_lines.values()]
+        return [comparison.ModelOracle(version) for version in newest_of_lines.values()]
     options = plan.options
     runtime = stack.enter_context(open_runtime(options.runtime, options.work))
     stores: list[StateStore | None] = [StateStore.named(name) for name in dict.fromkeys(options.state_stores)] or [None]
@@ -495,11 +487,13 @@ def as_case(discrepancy: Discrepancy) -> dict[str, Json]:
     return bare
 
 
-def _expectation(step: StepSeen, case: Case, answer: NamedAnswer) -> dict[str, Json]:
+def _expectation(step: StepSeen, case: Case, answer: comparison.NamedAnswer) -> dict[str, Json]:
     return observed_expectation(step, OutputSchema.of(answer.observation.columns_of(step)), case)
 
 
-def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNames) -> dict[str, Json] | None:
+def _entry(
+    case: Case, expected: comparison.NamedAnswer, other: comparison.NamedAnswer, rules: RuleNames
+) -> dict[str, Json] | None:
     """The ``differs`` entry of the other answer; None if both are of one version, which a case cannot distinguish."""
     if expected.version == other.version:
         return None

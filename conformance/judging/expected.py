@@ -17,7 +17,6 @@ from conformance.core.case import (
     ExpectedBatch,
     ExpectedError,
     Step,
-    WrittenRow,
 )
 from conformance.core.versions import SparkVersion, VersionRange
 
@@ -179,7 +178,7 @@ def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = No
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
     counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
-    rows: tuple[WrittenRow, ...] = tuple(row for batch in counted for row in batch.rows or ())
+    rows = tuple(row for batch in counted for row in batch.rows or ())
     expectation = step.expectation.model_copy(update={"rows": rows})
     return replace(step, expectation=expectation, rows_from_batches=_all_give(batches, "rows"))
 

@@ -23,17 +23,9 @@ from conformance.core.spark_types import DataType, NotAType, parse_type
 from conformance.core.values import canonical, instant_ms, show, show_ms, to_json_number
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging import finding
 from conformance.judging.expected import ExpectedStep
-from conformance.judging.finding import (
-    Cells,
-    ExtraRow,
-    Finding,
-    FindingLocation,
-    NotOfTheType,
-    PlanDiffers,
-    RowsDiffer,
-    ValueDiffers,
-)
+from conformance.judging.finding import Cells, ExtraRow, Finding, FindingLocation, ValueDiffers
 
 Comparable: TypeAlias = tuple[Hashable, ...]
 
@@ -249,10 +241,10 @@ def _compare_rows(
         missing, extra, common = difference(rows, batches, step.schema)
     except NotARow as problem:
         row = dict(problem.row) if isinstance(problem.row, Mapping) else list(problem.row)
-        yield NotOfTheType(place=place, expected=row, observed=step.schema.described(), problem=problem.problem)
+        yield finding.NotOfTheType(place=place, expected=row, observed=step.schema.described(), problem=problem.problem)
         return
     if missing or extra:
-        yield RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
+        yield finding.RowsDiffer(place=place, columns=step.schema.names, missing=missing, extra=extra, common=common)
 
 
 def _unequal(
@@ -386,7 +378,7 @@ def _plan(step: SeenStep) -> Iterator[Finding | str]:
         raise PlanNotTaken(step.seen.number)
     for pattern in step.expected.expectation.plan or ():
         if not occurs(pattern, step.seen.plan, in_lines=True):
-            yield PlanDiffers(place=step.place, expected=pattern, observed=step.seen.plan)
+            yield finding.PlanDiffers(place=step.place, expected=pattern, observed=step.seen.plan)
 
 
 def _look_up(progress: Json, path: str) -> tuple[bool, Json]:

@@ -10,6 +10,7 @@ from typing import get_args
 from conformance.core.case import WRITTEN_SINKS, Case, Strength
 from conformance.core.data import Json, read_data, text_digest
 from conformance.core.versions import VersionRange
+from conformance.language import version_differences as versions
 from conformance.language.catalogue import DESCRIPTIONS, Catalogue, check_catalogue_ids
 from conformance.language.permission import check_confs, needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, kind_of, operations_in, queries_of, with_lists
@@ -19,16 +20,6 @@ from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, R
 from conformance.language.source import InvalidCase, Node, ProblemReport, child, entries_of, items_of, text_of
 from conformance.language.steps import CONF, FIRST_TRIGGER, OUTPUT_MODE, STEPS, check_errors, check_steps, is_driven
 from conformance.language.streams import STREAMS, with_sources
-from conformance.language.version_differences import (
-    DIFFERS,
-    LINK,
-    RANGE,
-    UPGRADES,
-    check_differs,
-    check_upgrades,
-    releases_in,
-    with_step_numbers,
-)
 
 
 def _ids(item: Shape, kind: str) -> ListOf:
@@ -67,9 +58,11 @@ CASE = Record(
             Choice("strength", get_args(Strength)),
             "`documented`: promised by one of `links`. `observed`: true today, but not documented.",
         ),
-        "links": Key(_ids(LINK, "a list of links"), "Tickets (SPARK-18124) or URLs that document the behaviour."),
+        "links": Key(
+            _ids(versions.LINK, "a list of links"), "Tickets (SPARK-18124) or URLs that document the behaviour."
+        ),
         "why": Key(Text("Markdown"), "The explanation, in Markdown, for the report."),
-        "spark": Key(RANGE, "The versions the case applies to, a PEP 440 range; every version if absent."),
+        "spark": Key(versions.RANGE, "The versions the case applies to, a PEP 440 range; every version if absent."),
         "mirrors": Key(
             _ids(_MIRROR, "a list of ids"),
             "What it re-expresses: founding statements (S21), Spark's own tests (T044, or `{test: T044, partly: what is lost}`).",
@@ -96,13 +89,13 @@ CASE = Record(
         ),
         "conf": Key(CONF, "Spark SQL confs of this case; numbers and booleans reach Spark as strings."),
         "steps": Key(STEPS, "what happens, in order", required=True),
-        "differs": Key(DIFFERS, "Versions that behave differently, with the reason."),
+        "differs": Key(versions.DIFFERS, "Versions that behave differently, with the reason."),
         "variants": Key(
             Converted(_VARIANTS, lambda variants: variants["not"]),
             "Variants that may change the result, each with the reason: `{not: {name: reason}}`.",
         ),
         "upgrades": Key(
-            UPGRADES, "Pairs of versions where the second does not simply resume the checkpoint of the first."
+            versions.UPGRADES, "Pairs of versions where the second does not simply resume the checkpoint of the first."
         ),
     },
 )
@@ -121,8 +114,8 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
         columns = check_queries(node, report)
         check_expected_rows(node, columns, report)
         check_confs(node, report)
-        check_differs(node, report)
-        check_upgrades(node, report)
+        versions.check_differs(node, report)
+        versions.check_upgrades(node, report)
         if catalogue is not None:
             check_catalogue_ids(node, report, catalogue)
             check_errors(node, report)
@@ -134,7 +127,7 @@ def case_of(node: Node | None, report: ProblemReport, id: str, catalogue: Catalo
         values |= {**values["trigger"], "trigger": "processingTime"}
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
-        values[key] = with_step_numbers(values.get(key, ()), numbers)
+        values[key] = versions.with_step_numbers(values.get(key, ()), numbers)
     values |= {"id": id, "path": report.path, "digest": digest(written), "lines": dict(lines_of(node))}
     values |= {"not_checked": [(line, reason) for line, _, reason in sorted(report.not_checked)]}
     case = Case.model_validate({**values, "row_files": frozenset(report.row_files), "needs_code": needs_code(node)})
@@ -196,7 +189,7 @@ def check_clock(case: Node, report: ProblemReport) -> None:
                 if timer and text_of(timer) == mode and text_of(operation, kind.name, "with") == function:
                     report.add(timer, f"when the timers of {function!r} fire is up to the clock: {_DRIVE}")
         return
-    if any(version not in _POSSIBLE for version in releases_in(case, report)):
+    if any(version not in _POSSIBLE for version in versions.releases_in(case, report)):
         message = f'a case can drive the clock of its query on Spark {_POSSIBLE}: write `spark: "{_POSSIBLE}"`'
         report.add(child(case, "spark") or child(case, "trigger") or case, message)
     for stream in entries_of(case, "streams"):

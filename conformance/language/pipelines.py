@@ -6,36 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
+from conformance.core import operations
 from conformance.core.data import Json
-from conformance.core.operations import (
-    CALLED,
-    OPERATIONS,
-    Call,
-    From,
-    Operation,
-    Pipeline,
-    WithWatermark,
-    WrittenFields,
-    read_pipeline,
-)
+from conformance.core.operations import CALLED, OPERATIONS, Operation, Pipeline, WrittenFields, read_pipeline
 from conformance.core.roles import PIPELINES, Part, Role
-from conformance.language.shape import (
-    Alternatives,
-    ByKind,
-    Choice,
-    Definition,
-    Definitions,
-    Key,
-    ListOf,
-    MapOf,
-    Record,
-    Shape,
-    Text,
-    TupleOf,
-    constant,
-    integer,
-    one_or_many,
-)
+from conformance.language import shape as shapes
+from conformance.language.shape import Definitions, Key, ListOf, MapOf, Record, Shape, Text
 from conformance.language.source import Entries, Items, Node, ProblemReport, changed, child, entries_of, items_of
 from conformance.language.streams import IDENTIFIER, NAME, Ddl
 
@@ -72,21 +48,21 @@ class _Pipeline(Shape):
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:
-        call = Definition(_CALL_WITH_STREAMS, "callWithStreams").schema(definitions)
-        operations = {
+        call = shapes.Definition(_CALL_WITH_STREAMS, "callWithStreams").schema(definitions)
+        listed = {
             "type": "array",
             "minItems": 1,
-            "items": [{"anyOf": [RECORDS[From.name].schema(definitions), call]}],
-            "additionalItems": Definition(_LATER, "operation").schema(definitions),
+            "items": [{"anyOf": [RECORDS[operations.From.name].schema(definitions), call]}],
+            "additionalItems": shapes.Definition(_LATER, "operation").schema(definitions),
         }
         what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
-        return {"description": what, "anyOf": [operations, call]}
+        return {"description": what, "anyOf": [listed, call]}
 
     def value(self, written: list[dict[str, Json]]) -> Pipeline:
         return read_pipeline(written)
 
 
-PIPELINE = Definition(_Pipeline(), "pipeline")
+PIPELINE = shapes.Definition(_Pipeline(), "pipeline")
 
 
 def _shape(part: Part) -> Shape:
@@ -122,11 +98,11 @@ def _shape(part: Part) -> Shape:
             kind = "a mapping from view name to pipeline: {payments: [{from: payments}]}"
             return MapOf(_VIEW, PIPELINE, kind, at_least=1)
         case Role.CHOICE:
-            return Choice(part.kind, part.words)
+            return shapes.Choice(part.kind, part.words)
         case Role.NUMBER:
-            return integer(1)
+            return shapes.integer(1)
         case Role.ONLY:
-            return constant(part.value)
+            return shapes.constant(part.value)
         case Role.SCHEMA_OF_STATE:
             return Ddl()
         case Role.TEXT:
@@ -136,9 +112,11 @@ def _shape(part: Part) -> Shape:
             return ListOf(Text(part.kind, empty=not part.least), plural, at_least=part.least)
         case Role.JARS:
             jar = Text("a jar, such as target/jobs.jar or 2.12=target/jobs.jar", r"^(?:\d+\.\d+=)?[^=]+$")
-            return one_or_many(jar, "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar")
+            return shapes.one_or_many(jar, "a jar or a list of jars, such as target/jobs.jar or 2.12=target/jobs.jar")
         case Role.WATERMARKS:
-            return MapOf(NAME, _listed_parts(WithWatermark), "a mapping from stream to [column, delay]", at_least=1)
+            return MapOf(
+                NAME, _listed_parts(operations.WithWatermark), "a mapping from stream to [column, delay]", at_least=1
+            )
         case Role.CELLS:
             cells = ListOf(Text("the text of a cell"), "a list of cells", at_least=1)
             return MapOf(Text("the name of a notebook"), cells, "a mapping from notebook to its cells", at_least=1)
@@ -147,10 +125,10 @@ def _shape(part: Part) -> Shape:
         case Role.CALLED:
             called = {kind.parts()[0].key: kind for kind in CALLED}
             kinds = {key: Record("`call`", _keys(kind), description=kind.description()) for key, kind in called.items()}
-            return ByKind(
+            return shapes.ByKind(
                 "`module:function`, or a mapping with the key `program`, `main`, `sql` or `jvm`",
                 scalar=FUNCTION,
-                entries=Alternatives("`call`", "key", kinds, listed=False),
+                entries=shapes.Alternatives("`call`", "key", kinds, listed=False),
             )
         case _:
             assert_never(part.role)
@@ -160,9 +138,9 @@ def _keys(kind: type[WrittenFields]) -> dict[str, Key]:
     return {part.key: Key(_shape(part), part.description, part.required) for part in kind.parts()}
 
 
-def _listed_parts(kind: type[WrittenFields]) -> TupleOf:
+def _listed_parts(kind: type[WrittenFields]) -> shapes.TupleOf:
     parts = kind.parts()
-    return TupleOf(tuple(_shape(part) for part in parts), f"[{', '.join(part.key for part in parts)}]")
+    return shapes.TupleOf(tuple(_shape(part) for part in parts), f"[{', '.join(part.key for part in parts)}]")
 
 
 def _record(kind: type[Operation]) -> Record:
@@ -177,7 +155,7 @@ def _record(kind: type[Operation]) -> Record:
             shape = Record(f"`{name}`", _keys(kind), description=description)
         case "keys":
             others = _keys(kind)
-            shape = others.pop(name).shape if others else constant(True)
+            shape = others.pop(name).shape if others else shapes.constant(True)
     keys = {name: Key(shape, description, required=True), **others}
     return Record(f"`{name}`", keys, description=description)
 
@@ -199,7 +177,7 @@ _IN_SQL = {
     "exceptAll": "EXCEPT ALL SELECT * FROM other",
 }
 """Operations that the language does not have → how a SQL query says them."""
-OPERATION = Alternatives(
+OPERATION = shapes.Alternatives(
     "operation",
     "operation",
     RECORDS,
@@ -209,13 +187,13 @@ OPERATION = Alternatives(
         name: f"say it in SQL, `{{sql: SELECT * FROM view {clause}, as: view}}`" for name, clause in _IN_SQL.items()
     },
 )
-_CALL = RECORDS[Call.name]
-_LATER = Alternatives(
+_CALL = RECORDS[operations.Call.name]
+_LATER = shapes.Alternatives(
     "operation",
     "operation",
     {
-        **{name: operation for name, operation in RECORDS.items() if name != From.name},
-        Call.name: replace(_CALL, keys={"call": replace(_CALL.keys["call"], shape=FUNCTION)}),
+        **{name: operation for name, operation in RECORDS.items() if name != operations.From.name},
+        operations.Call.name: replace(_CALL, keys={"call": replace(_CALL.keys["call"], shape=FUNCTION)}),
     },
 )
 """The operations after the first, for the schema: they read no stream."""

@@ -6,24 +6,10 @@ from collections.abc import Mapping
 from typing import get_args
 
 from conformance.core.data import Json
+from conformance.language import shape as shapes
 from conformance.language.case_file import CASE, digest, lines_of
 from conformance.language.catalogue import Catalogue, check_common_ids
-from conformance.language.shape import (
-    BOOLEAN,
-    FRACTION,
-    Alternatives,
-    ByKind,
-    Choice,
-    Definition,
-    EmptyMapping,
-    Key,
-    ListOf,
-    MapOf,
-    Record,
-    Shape,
-    Text,
-    integer,
-)
+from conformance.language.shape import Alternatives, ByKind, Choice, Key, ListOf, Record, Shape, Text
 from conformance.language.source import (
     Entries,
     InvalidCase,
@@ -42,9 +28,14 @@ from conformance.policies.rules import THROTTLES, InvalidParameter, ThrottleDefi
 from conformance.policies.trace import INPUT, BatchBoundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 
 INPUT_NAME = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
-WATERMARK = integer(nullable=True)
+WATERMARK = shapes.integer(nullable=True)
 _INPUTS = ListOf(INPUT_NAME, "a list of inputs", at_least=1, distinct=True)
-_NUMBERS: Mapping[str, Shape] = {"share": FRACTION, "whole": integer(), "positive": integer(1), "count": integer(0)}
+_NUMBERS: Mapping[str, Shape] = {
+    "share": shapes.FRACTION,
+    "whole": shapes.integer(),
+    "positive": shapes.integer(1),
+    "count": shapes.integer(0),
+}
 
 
 def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, ThrottleDefinition]) -> Alternatives:
@@ -56,7 +47,7 @@ def _by_name(kind: str, known: Mapping[str, PolicyDefinition] | Mapping[str, Thr
             shape = Choice(key, parameter.words) if parameter.words else _NUMBERS[parameter.kind]
             keys[key] = Key(shape, parameter.meaning, required=parameter.required)
         meaning = definition.meaning
-        arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
+        arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else shapes.EmptyMapping(name)
         records[name] = Record(f"the {kind}", {name: Key(arguments, meaning, required=True)}, description=meaning)
     return Alternatives(kind, kind, records, listed=False)
 
@@ -68,15 +59,15 @@ _EXPECTATION = Record(
             ByKind(
                 "a whole number, null, or a mapping from input to one of these",
                 scalar=WATERMARK,
-                entries=MapOf(INPUT_NAME, WATERMARK, "a mapping from input to watermark", at_least=1),
+                entries=shapes.MapOf(INPUT_NAME, WATERMARK, "a mapping from input to watermark", at_least=1),
             ),
             "The watermark of the input according to its policy; null if there is none yet. By name if there are several inputs.",
         ),
         "emitted": Key(WATERMARK, "The watermark sent to operators here; null if none is sent."),
         "downstream": Key(WATERMARK, "The watermark of the operators; null if there is none yet."),
-        "late": Key(BOOLEAN, "Whether the event is late and dropped."),
+        "late": Key(shapes.BOOLEAN, "Whether the event is late and dropped."),
         "closed": Key(
-            ListOf(integer(), "a list of ends of windows", distinct=True),
+            ListOf(shapes.integer(), "a list of ends of windows", distinct=True),
             "Ends of the non-empty windows that are complete now, in order.",
         ),
         "idle": Key(
@@ -90,24 +81,24 @@ _ENTRIES: Mapping[str, tuple[Shape, str]] = {
     "event": (
         ByKind(
             "an event time, or {at, input}",
-            scalar=integer(),
+            scalar=shapes.integer(),
             entries=Record(
                 "`event`",
                 {
-                    "at": Key(integer(), "the event time", required=True),
+                    "at": Key(shapes.integer(), "the event time", required=True),
                     "input": Key(INPUT_NAME, "The input on which it arrives; the first if absent."),
                 },
             ),
         ),
         "An event arrives; its event time is in the unit of the policy, usually milliseconds.",
     ),
-    "clock": (integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
+    "clock": (shapes.integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
     "idle": (
         Record("`idle`", {"input": Key(INPUT_NAME, "The input to poll; all of them if absent.")}),
         "The engine polls, and nothing has arrived.",
     ),
     "batch": (
-        EmptyMapping("batch"),
+        shapes.EmptyMapping("batch"),
         "What has arrived so far was one batch: Spark's micro-batch ends; Flink and Beam emit.",
     ),
 }
@@ -138,9 +129,11 @@ POLICY_CASE = Record(
         ),
         "inputs": Key(_INPUTS, "All inputs, including those that never see an event; one if absent."),
         "clockUnit": Key(Choice("unit", get_args(ClockUnit)), "The unit of `clock`; `ms` if absent."),
-        "window": Key(integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
+        "window": Key(
+            shapes.integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."
+        ),
         "trace": Key(
-            ListOf(Definition(_STEP, "entry"), "a list of entries", at_least=1),
+            ListOf(shapes.Definition(_STEP, "entry"), "a list of entries", at_least=1),
             "what happens, in order",
             required=True,
         ),

@@ -13,6 +13,7 @@ from conformance.core.operations import Operation, Pipeline, TransformWithState,
 from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.wording import shortened
+from conformance.language import sql_expression
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
 from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
 from conformance.language.source import (
@@ -29,21 +30,7 @@ from conformance.language.source import (
     text_of,
     unknown,
 )
-from conformance.language.sql_expression import (
-    UNITS,
-    WINDOW,
-    QueryColumn,
-    Reference,
-    Token,
-    made_of,
-    readable,
-    references,
-    references_in,
-    split,
-    syntax_mistakes,
-    unknown_functions,
-    words,
-)
+from conformance.language.sql_expression import QueryColumn, Token, made_of, readable, split
 from conformance.language.streams import schemas
 
 Columns: TypeAlias = tuple[QueryColumn, ...]
@@ -198,10 +185,12 @@ class _Follower:
     def _check(self, node: Node | None, frame: _Frame, also: Iterable[str] = (), text: str | None = None) -> None:
         """Check an expression; ``text``: the expression, if it is only the beginning of the node's text."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and self.report.is_valid(node):
-            for reference in references(node.value if text is None else text):
+            for reference in sql_expression.references(node.value if text is None else text):
                 self._resolve(reference, frame, node.at(reference.offset), also)
 
-    def _resolve(self, reference: Reference, frame: _Frame, place: SourceLocation, also: Iterable[str]) -> None:
+    def _resolve(
+        self, reference: sql_expression.Reference, frame: _Frame, place: SourceLocation, also: Iterable[str]
+    ) -> None:
         # Spark names what has no name of its own, and a cast after its column.
         if self.silent or frame.columns is None or not all(column.name for column in frame.columns):
             return
@@ -232,7 +221,7 @@ class _Follower:
             return None
         # A window of GROUP BY is a column of the SELECT.
         windows = {token.name for token in tokens[:-1] if token.name in ("window", "session_window")}
-        types = {**dict.fromkeys(windows, WINDOW), **frame.types}
+        types = {**dict.fromkeys(windows, sql_expression.WINDOW), **frame.types}
         selected = tokens[2 if tokens[1].keyword in ("distinct", "all") else 1 : begin - 1]
         items = [*split(selected)]
         stars = [[token.text for token in item] == ["*"] for item in items]
@@ -245,14 +234,14 @@ class _Follower:
         inside = replace(frame, qualifiers=frame.qualifiers | aliases)
         for part in (selected, *_conditions(tokens[begin:end]), tokens[end:]):
             for item in split(part):
-                for reference in references_in(item):
+                for reference in sql_expression.references_in(item):
                     self._resolve(reference, inside, node.at(reference.offset), aliases)
         return made
 
 
 _ENDS = ("where", "group", "order", "having", "limit")
 """What may follow the relations of a SELECT."""
-_NOT_FOLLOWED = words(
+_NOT_FOLLOWED = sql_expression.words(
     "union except intersect watermark lateral over semi anti natural using cross pivot unpivot tablesample"
 )
 """Words of statements whose columns are not followed."""
@@ -351,9 +340,11 @@ def _check_texts(query: Node | None, report: ProblemReport, names: Collection[st
         text = sort_order(sql.text).expression if sql.role is Role.SORT_ORDERS else sql.text
         alias = sql.role is Role.EXPRESSIONS
         known = {*names, *(view.lower() for view in sql.views)}
-        mistakes = [*syntax_mistakes(text, alias=alias, names=known, statement=sql.statement, part=unknown_kind)]
+        mistakes = [
+            *sql_expression.syntax_mistakes(text, alias=alias, names=known, statement=sql.statement, part=unknown_kind)
+        ]
         # Code of the case's author may register functions.
-        mistakes += [] if calls_code else unknown_functions(sql.text)
+        mistakes += [] if calls_code else sql_expression.unknown_functions(sql.text)
         for mistake in mistakes:
             place = sql.place.at(mistake.offset)
             if mistake.certain:
@@ -394,8 +385,8 @@ def _check_duration(text: str, place: Scalar, offset: int, report: ProblemReport
         if not _PLAIN.fullmatch(text):
             return
     for word in re.finditer(r"[A-Za-z]+", text):
-        if word[0].lower() not in UNITS | {"interval", "to"}:
-            near = nearest(word[0], UNITS)
+        if word[0].lower() not in sql_expression.UNITS | {"interval", "to"}:
+            near = nearest(word[0], sql_expression.UNITS)
             hint = f"did you mean {near!r}?" if near else "write a number and a unit, like '10 minutes'"
             report.add(place.at(offset + word.start()), f"unknown unit {word[0]!r} in {text!r}: {hint}")
             return

@@ -5,48 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
-from conformance.core.case import (
-    Add,
-    Advance,
-    Alter,
-    Backlog,
-    BatchKind,
-    CheckpointPart,
-    CheckpointPlace,
-    Damage,
-    ErrorStage,
-    HowRestarted,
-    Idle,
-    KillPoint,
-    Restart,
-    Start,
-    Trigger,
-)
+from conformance.core import case as case_values
 from conformance.core.observation import GENERIC
 from conformance.core.operations import OutputMode
+from conformance.language import shape as shapes
 from conformance.language.pipelines import PIPELINE, settings_of
-from conformance.language.shape import (
-    CONF_VALUE,
-    REGULAR_EXPRESSION,
-    Alternatives,
-    AnyValue,
-    ByKind,
-    Choice,
-    Converted,
-    Definition,
-    EmptyMapping,
-    Instant,
-    Key,
-    ListOf,
-    MapOf,
-    Nullable,
-    Record,
-    Text,
-    constant,
-    count,
-    integer,
-    one_or_many,
-)
+from conformance.language.shape import ByKind, Choice, Converted, Definition, Key, ListOf, MapOf, Record, Text
 from conformance.language.source import (
     Entries,
     Items,
@@ -61,20 +25,22 @@ from conformance.language.source import (
 )
 from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, OF_FILES, ROWS, Ddl
 
-_PER_OPERATOR = ListOf(count(), "a list of counts per operator", at_least=1)
-_STATE = ByKind("a count, or a list of counts per operator", scalar=count(), items=_PER_OPERATOR)
-_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=count(nullable=True), items=_PER_OPERATOR)
+_PER_OPERATOR = ListOf(shapes.count(), "a list of counts per operator", at_least=1)
+_STATE = ByKind("a count, or a list of counts per operator", scalar=shapes.count(), items=_PER_OPERATOR)
+_DROPPED = ByKind(
+    "a count, a list of counts per operator, or null", scalar=shapes.count(nullable=True), items=_PER_OPERATOR
+)
 _IN_ORDER = "a number for all operators together, or a list in the order of `stateOperators`, the last operator first"
 
 _BATCH = Record(
     "a batch",
     {
         "kind": Key(
-            Choice("kind of batch", get_args(BatchKind)),
+            Choice("kind of batch", get_args(case_values.BatchKind)),
             "`data` if the offset of some source moved, even without rows.",
         ),
         "rows": Key(ROWS, "The rows it emitted, in any order."),
-        "watermark": Key(Instant(nullable=True), "The watermark it ran with."),
+        "watermark": Key(shapes.Instant(nullable=True), "The watermark it ran with."),
         "dropped": Key(_DROPPED, f"Late rows it dropped: {_IN_ORDER}; null if the version has no such metric."),
         "state": Key(_STATE, f"State rows after it: {_IN_ORDER}."),
     },
@@ -87,10 +53,10 @@ def _error(stages: tuple[str, ...], when: str, description: str) -> Record:
         "`error`",
         {
             "class": Key(
-                one_or_many(Text("an error class"), "an error class, or a list of them"),
+                shapes.one_or_many(Text("an error class"), "an error class, or a list of them"),
                 "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
             ),
-            "message": Key(REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
+            "message": Key(shapes.REGULAR_EXPRESSION, "A regular expression found in the text of the error."),
             "stage": Key(Choice("stage", stages), f"When it is raised: while the DataFrame is built, {when}."),
         },
         at_least=1,
@@ -99,7 +65,7 @@ def _error(stages: tuple[str, ...], when: str, description: str) -> Record:
 
 
 ERROR = _error(
-    get_args(ErrorStage),
+    get_args(case_values.ErrorStage),
     "at the start, while the query runs, or while its sink is read",
     "The expected error; the case ends with it.",
 )
@@ -109,7 +75,7 @@ REFUSAL = _error(
 _EVENT_TIME = Record(
     "`eventTime`",
     {
-        name: Key(Instant(), f"The {which} event time.")
+        name: Key(shapes.Instant(), f"The {which} event time.")
         for name, which in (("min", "lowest"), ("max", "highest"), ("avg", "mean"))
     },
     at_least=1,
@@ -122,28 +88,28 @@ EXPECT_KEYS = {
         "If absent, no rows are expected.",
     ),
     "inOrder": Key(
-        constant(True),
+        shapes.constant(True),
         "Whether the rows come in the order in which they are written here, of a query that sorts.",
     ),
     "batches": Key(
         ListOf(Definition(_BATCH, "batch"), "a list of batches"),
         "One entry per micro-batch of the step, in order.",
     ),
-    "watermark": Key(Instant(), "The watermark after the step, with which the next batch would run."),
+    "watermark": Key(shapes.Instant(), "The watermark after the step, with which the next batch would run."),
     "dropped": Key(_DROPPED, f"Late rows dropped in the step: {_IN_ORDER}; null if the version has no such metric."),
     "state": Key(_STATE, f"State rows after the step: {_IN_ORDER}."),
     "eventTime": Key(_EVENT_TIME, _EVENT_TIME.description),
     "progress": Key(
         MapOf(
             Text("a dotted path into the progress, like durationMs.addBatch", r"^[^.\s]+(\.[^.\s]+)*$"),
-            AnyValue(),
+            shapes.AnyValue(),
             "a mapping from dotted path to value",
             at_least=1,
         ),
         "Dotted path into the progress of the last executed batch → value.",
     ),
     "plan": Key(
-        ListOf(REGULAR_EXPRESSION, "a list of regular expressions", at_least=1),
+        ListOf(shapes.REGULAR_EXPRESSION, "a list of regular expressions", at_least=1),
         "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
     ),
     "error": Key(ERROR, ERROR.description),
@@ -165,7 +131,7 @@ CHANGE = Definition(
         "a change of an expectation",
         {
             **EXPECT_KEYS,
-            "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
+            "error": Key(shapes.Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
             "unchecked": Key(
                 ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
                 "Keys of the step's expectation that are not checked on these versions.",
@@ -178,10 +144,10 @@ CHANGE = Definition(
 )
 
 _NAME_OF_CONF = Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$")
-CONF = Definition(MapOf(_NAME_OF_CONF, CONF_VALUE, "a mapping from Spark conf to value"), "conf")
+CONF = Definition(MapOf(_NAME_OF_CONF, shapes.CONF_VALUE, "a mapping from Spark conf to value"), "conf")
 OUTPUT_MODE = Choice("output mode", get_args(OutputMode))
 PROCESSING_TIME = "processingTime"
-TRIGGER = Choice("trigger", tuple(name for name in get_args(Trigger) if name != PROCESSING_TIME))
+TRIGGER = Choice("trigger", tuple(name for name in get_args(case_values.Trigger) if name != PROCESSING_TIME))
 _MS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _DURATION = Converted(
     Text("a duration such as '10 seconds'", rf"^[1-9][0-9]* ({'|'.join(_MS)})s?$"),
@@ -196,7 +162,7 @@ FIRST_TRIGGER = ByKind(
     ),
 )
 
-_HOW = Choice("way to restart", get_args(HowRestarted))
+_HOW = Choice("way to restart", get_args(case_values.HowRestarted))
 _CHANGE = Record(
     "`change`",
     {
@@ -205,7 +171,7 @@ _CHANGE = Record(
         "trigger": Key(TRIGGER, "Another trigger."),
         "query": Key(PIPELINE, "Another query on the same checkpoint."),
         "partitions": Key(
-            MapOf(NAME, integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", 1),
+            MapOf(NAME, shapes.integer(2, MOST_PARTITIONS), "a mapping from stream to the partitions of its topic", 1),
             "Stream with `source: kafka` → how many partitions its topic has from here on; more than before.",
         ),
     },
@@ -213,7 +179,7 @@ _CHANGE = Record(
     description="What changes at the restart.",
 )
 _ALTERED = MapOf(NAME, Ddl(), "a mapping from stream to the columns of its table that are new or get another type", 1)
-_PART = Choice("part of a checkpoint", get_args(CheckpointPart))
+_PART = Choice("part of a checkpoint", get_args(case_values.CheckpointPart))
 _DAMAGE = Record(
     "`damage`",
     {
@@ -222,7 +188,9 @@ _DAMAGE = Record(
             f"The part to {what}: the newest entry of a log, the newest version of each state store or its newest snapshot, "
             "the metadata file, the state folder, or the log of `sink: files`.",
         )
-        for how, what in zip(get_args(Damage), ("remove", "empty", "truncate to half its length"), strict=True)
+        for how, what in zip(
+            get_args(case_values.Damage), ("remove", "empty", "truncate to half its length"), strict=True
+        )
     },
     at_least=1,
     description="What is damaged in the checkpoint while no engine runs.",
@@ -233,24 +201,26 @@ _RESTART = Record(
         "how": Key(_HOW, "how to stop the query and start it again", required=True),
         "change": Key(_CHANGE, _CHANGE.description),
         "at": Key(
-            Choice("point", get_args(KillPoint)),
+            Choice("point", get_args(case_values.KillPoint)),
             "When `kill` kills the engine: `rest` (between micro-batches), or in a micro-batch of the rows of `add`: "
             "`planned` (its offsets are logged), `running` (one of its partitions has run), `emitted` (its rows are out) "
             "or `committed` (and the next one is not planned).",
         ),
         "add": Key(ARRIVAL, "Rows that arrive in one micro-batch before the engine is killed."),
-        "batch": Key(integer(1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."),
+        "batch": Key(
+            shapes.integer(1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."
+        ),
         "damage": Key(_DAMAGE, _DAMAGE.description),
         "repartition": Key(
-            integer(1),
+            shapes.integer(1),
             "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
         ),
         "agedOut": Key(
-            constant(True),
+            shapes.constant(True),
             "Whether topics lose all their records, and tables their rows and versions, before the query starts again.",
         ),
         "rewritten": Key(
-            constant(True),
+            shapes.constant(True),
             "Whether all rows of Delta tables are written again, in a commit that changes rows, before the query starts again.",
         ),
         "recreated": Key(
@@ -260,7 +230,7 @@ _RESTART = Record(
             _ALTERED, "Stream → columns that its table gets before the query starts again, or gets with another type."
         ),
         "checkpoint": Key(
-            Choice("place of the checkpoint", get_args(CheckpointPlace)),
+            Choice("place of the checkpoint", get_args(case_values.CheckpointPlace)),
             "In which other folder the query starts again: its checkpoint is `moved` or `copied` there, or it is empty "
             "(`new`), and an `initialState` can read the state of the old one as the view `state`.",
         ),
@@ -268,21 +238,23 @@ _RESTART = Record(
 )
 
 
-def _aligned(entries: Sequence[Mapping[str, Any]]) -> Backlog:
+def _aligned(entries: Sequence[Mapping[str, Any]]) -> case_values.Backlog:
     """Give a stream that an entry does not name a batch without rows, so that entries stay aligned."""
     streams = list(dict.fromkeys(stream for entry in entries for stream in entry))
     nothing = ARRIVING.value([])
-    return Backlog(entries=tuple({stream: entry.get(stream, nothing) for stream in streams} for entry in entries))
+    return case_values.Backlog(
+        entries=tuple({stream: entry.get(stream, nothing) for stream in streams} for entry in entries)
+    )
 
 
 _ENTRY = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}')
 _ACTIONS = {
     "start": (
-        Converted(EmptyMapping("start"), lambda _: Start()),
+        Converted(shapes.EmptyMapping("start"), lambda _: case_values.Start()),
         "Start the query. Implicit before the first other step; write it to expect an error or a plan.",
     ),
     "add": (
-        Converted(ARRIVAL, lambda arrival: Add(streams=arrival)),
+        Converted(ARRIVAL, lambda arrival: case_values.Add(streams=arrival)),
         "Rows that arrive in one micro-batch, on any number of streams; then the engine runs until idle. "
         "A stream that is not named has nothing new; one named with [] has a batch without rows.",
     ),
@@ -291,26 +263,26 @@ _ACTIONS = {
         "One micro-batch per entry with no idle gap between them; then the engine runs until idle.",
     ),
     "idle": (
-        Converted(EmptyMapping("idle"), lambda _: Idle()),
+        Converted(shapes.EmptyMapping("idle"), lambda _: case_values.Idle()),
         "Nothing arrives; run until idle (`once` and `availableNow`: run again).",
     ),
     "advance": (
-        Converted(_DURATION, lambda ms: Advance(ms=ms)),
+        Converted(_DURATION, lambda ms: case_values.Advance(ms=ms)),
         f"The clock of a query with `trigger: {{{PROCESSING_TIME}: …}}` goes on; then the micro-batch that is due runs.",
     ),
     "alter": (
-        Converted(_ALTERED, lambda columns: Alter(columns=columns)),
+        Converted(_ALTERED, lambda columns: case_values.Alter(columns=columns)),
         "The table of a stream gets these columns, or columns that it has get these types; then the engine runs until idle.",
     ),
     "restart": (
         Converted(
             ByKind(f"one of {', '.join(_HOW.words)}, or {{how, change, …}}", scalar=_HOW, entries=_RESTART),
-            lambda how: Restart.model_validate(how if isinstance(how, Mapping) else {"how": how}),
+            lambda how: case_values.Restart.model_validate(how if isinstance(how, Mapping) else {"how": how}),
         ),
         "Stop the query and start it again from its checkpoint.",
     ),
 }
-_STEP = Alternatives(
+_STEP = shapes.Alternatives(
     "step",
     "action",
     {

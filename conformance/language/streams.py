@@ -21,23 +21,8 @@ from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.core.values import INTEGERS, NotAValue, canonical
-from conformance.language.shape import (
-    BOOLEAN,
-    AnyValue,
-    ByKind,
-    Choice,
-    Converted,
-    Definition,
-    Definitions,
-    Key,
-    ListOf,
-    MapOf,
-    Record,
-    Shape,
-    Text,
-    ValueShape,
-    integer,
-)
+from conformance.language import shape as shapes
+from conformance.language.shape import ByKind, Choice, Definitions, Key, ListOf, MapOf, Record, Shape, Text
 from conformance.language.source import (
     Entries,
     Entry,
@@ -89,10 +74,12 @@ class Ddl(Shape):
 
 _ROW = ByKind(
     "a row: a list of values in schema order, or a mapping from column to value",
-    items=ListOf(AnyValue(), "a row", at_least=1),
-    entries=MapOf(Text("a column name"), AnyValue(), "a row", at_least=1),
+    items=ListOf(shapes.AnyValue(), "a row", at_least=1),
+    entries=MapOf(Text("a column name"), shapes.AnyValue(), "a row", at_least=1),
 )
-ROWS = Definition(ListOf(Definition(_ROW, "row"), 'a list of rows, each a list or a mapping: [["12:00", 1]]'), "rows")
+ROWS = shapes.Definition(
+    ListOf(shapes.Definition(_ROW, "row"), 'a list of rows, each a list or a mapping: [["12:00", 1]]'), "rows"
+)
 _PARTITIONS = ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1)
 _FILE = Record(
     "`file`",
@@ -115,7 +102,7 @@ class _Placed(Record):
 
 ARRIVING = ByKind(
     "a list of rows, or {partitions: [[rows], …]}",
-    items=Converted(ROWS, lambda rows: {"partitions": (rows,)}),
+    items=shapes.Converted(ROWS, lambda rows: {"partitions": (rows,)}),
     entries=_Placed(
         "`partitions`", {"partitions": Key(_PARTITIONS, "a list of partitions, each a list of rows", required=True)}
     ),
@@ -206,7 +193,7 @@ _DECLARED = _Declared(
         "schema": Key(Ddl(), "its DDL schema", required=True),
         "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
         "partitions": Key(
-            integer(1, MOST_PARTITIONS),
+            shapes.integer(1, MOST_PARTITIONS),
             "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle.",
         ),
         "timestamp": Key(
@@ -217,36 +204,39 @@ _DECLARED = _Declared(
             ByKind(
                 "one of earliest, latest, or a list of offsets",
                 scalar=Choice("offset", ("earliest", "latest")),
-                items=ListOf(integer(-2), "a list of offsets, one for each partition"),
+                items=ListOf(shapes.integer(-2), "a list of offsets, one for each partition"),
             ),
             "Of `source: kafka`: where a query without checkpoint begins; `earliest` if absent. A list has the offset of each "
             "partition, -2 for the first record and -1 for behind the last.",
         ),
         "maxOffsetsPerTrigger": Key(
-            integer(1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
+            shapes.integer(1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
         ),
         "failOnDataLoss": Key(
-            BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
+            shapes.BOOLEAN, "Of `source: kafka`: whether the query fails if records that it has not read are gone."
         ),
-        "minPartitions": Key(integer(1), "Of `source: kafka`: tasks for the records of a micro-batch, at least."),
+        "minPartitions": Key(
+            shapes.integer(1), "Of `source: kafka`: tasks for the records of a micro-batch, at least."
+        ),
         "maxFilesPerTrigger": Key(
-            integer(1), "Of files and tables: how many files a micro-batch reads at most; without, all that wait."
+            shapes.integer(1),
+            "Of files and tables: how many files a micro-batch reads at most; without, all that wait.",
         ),
-        "latestFirst": Key(BOOLEAN, "Of files: whether a micro-batch reads the newest first."),
+        "latestFirst": Key(shapes.BOOLEAN, "Of files: whether a micro-batch reads the newest first."),
         "maxFileAge": Key(_AGE, "Of files: how much older than the newest that was read a file may be."),
         "cleanSource": Key(
             Choice("way", ("off", "delete", "archive")), "Of files: what becomes of those that were read."
         ),
         "startingVersion": Key(
-            ValueShape(
+            shapes.ValueShape(
                 "`latest` or a whole number",
                 lambda value: value == "latest" or type(value) is int,
                 {"anyOf": [{"const": "latest"}, {"type": "integer"}]},
             ),
             "Of `source: delta`: the commit from which on a query without checkpoint reads; 0 makes the table.",
         ),
-        "startingTimestamp": Key(integer(0), "Of tables: the commit from whose time on it reads."),
-        **{key: Key(BOOLEAN, f"Of `source: delta`: the option `{key}`.") for key in _FLAGS_OF_DELTA},
+        "startingTimestamp": Key(shapes.integer(0), "Of tables: the commit from whose time on it reads."),
+        **{key: Key(shapes.BOOLEAN, f"Of `source: delta`: the option `{key}`.") for key in _FLAGS_OF_DELTA},
     },
 )
 

@@ -14,22 +14,8 @@ from packaging.version import Version
 from conformance.core.case import Interface, Source
 from conformance.core.data import Json
 from conformance.core.versions import NotARange, SparkVersion, VersionRange, falling_into, releases
-from conformance.language.shape import (
-    ByKind,
-    Choice,
-    Definition,
-    Definitions,
-    Key,
-    ListOf,
-    MapOf,
-    Record,
-    Shape,
-    Text,
-    ValueShape,
-    integer,
-    literal,
-    one_or_many,
-)
+from conformance.language import shape as shapes
+from conformance.language.shape import ByKind, Choice, Definitions, Key, ListOf, Record, Shape, Text
 from conformance.language.source import (
     Entries,
     Entry,
@@ -89,7 +75,7 @@ class _Range(ByKind):
 
 
 _ALTERNATIVES = ListOf(_OneRange(), _OneRange.kind, at_least=1)
-RANGE = Definition(_Range(_OneRange.kind, scalar=_OneRange(), items=_ALTERNATIVES), "versions")
+RANGE = shapes.Definition(_Range(_OneRange.kind, scalar=_OneRange(), items=_ALTERNATIVES), "versions")
 
 
 @cache
@@ -108,8 +94,8 @@ UPGRADE_KINDS = ("refused", "steps")
 """An entry of ``upgrades`` has exactly one of these."""
 
 
-_CHANGES = MapOf(
-    ValueShape(
+_CHANGES = shapes.MapOf(
+    shapes.ValueShape(
         "the number or name of a step",
         lambda name: isinstance(name, int | str) and not isinstance(name, bool),
         {"type": ["integer", "string"]},
@@ -221,7 +207,7 @@ _UPGRADE = {
     "writtenBy": Key(_INTERFACE, "How the query that wrote it reached Spark; either way if absent."),
     "resumedBy": Key(_INTERFACE, "How the query that resumes it reaches Spark; either way if absent."),
     "cuts": Key(
-        one_or_many(integer(2), "the number of a step from 2, or a list of such numbers"),
+        shapes.one_or_many(shapes.integer(2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
     ),
     "because": Key(_REASON, "why the result differs", required=True),
@@ -240,7 +226,7 @@ UPGRADES = ListOf(
     ),
     "a list of entries, each with a pair of version ranges and what differs there",
 )
-SHARED_UPGRADES = MapOf(
+SHARED_UPGRADES = shapes.MapOf(
     Text("an id"),
     _Entry(
         "an entry of `upgrades.yaml`",
@@ -263,7 +249,7 @@ def check_shared_upgrades(entries: Entries, report: ProblemReport) -> None:
             check_one_kind(entry.value, "upgrades.yaml", UPGRADE_KINDS, report)
         for change in entries_of(entry.value, "steps"):
             if not isinstance(change.key.value, int):
-                report.add(change.key, f"{literal(change.key)} is not the number of a step")
+                report.add(change.key, f"{shapes.literal(change.key)} is not the number of a step")
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:

@@ -16,15 +16,8 @@ from conformance.model.columns import Row, Value, origins, with_origin_of
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate, replaced
 from conformance.model.functions import AGGREGATES, BY_ORDER, Operands
-from conformance.model.operators import (
-    OperatorContext,
-    OperatorResult,
-    compared_row,
-    event_time_among,
-    is_evicted,
-    is_late,
-    late_and_fresh,
-)
+from conformance.model.lateness import compared_row, event_time_among, is_evicted, is_late, late_and_fresh
+from conformance.model.operators import OperatorContext, OperatorResult
 from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
 from conformance.model.time_zones import check_same_offset

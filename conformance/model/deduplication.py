@@ -6,14 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
-from conformance.model.operators import (
-    OperatorContext,
-    OperatorResult,
-    compared_row,
-    event_time_among,
-    is_evicted,
-    is_late,
-)
+from conformance.model.lateness import compared_row, event_time_among, is_evicted, is_late
+from conformance.model.operators import OperatorContext, OperatorResult
 from conformance.model.plan import Deduplicate
 
 Keys = Mapping[tuple[Value, ...], int | None]

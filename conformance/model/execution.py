@@ -17,6 +17,7 @@ from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.group_functions import NO_STATE, apply_in_pandas_with_state, transform_with_state
 from conformance.model.joins import EMPTY, check_runs, join
+from conformance.model.lateness import is_window_column
 from conformance.model.operators import (
     Effort,
     OperatorContext,
@@ -24,7 +25,6 @@ from conformance.model.operators import (
     OperatorProgress,
     OperatorResult,
     State,
-    is_window_column,
 )
 from conformance.model.plan import Plan, stateful
 from conformance.model.rules import Rules

@@ -17,16 +17,8 @@ from conformance.core.spark_types import DataType, Field
 from conformance.model.columns import BIGINT, INT, STRING, TIMESTAMP, Attribute, Ids, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import WHOLE
-from conformance.model.operators import (
-    ComparedRow,
-    OperatorContext,
-    OperatorResult,
-    TimerCounts,
-    compared_row,
-    event_time_among,
-    is_late,
-    late_and_fresh,
-)
+from conformance.model.lateness import compared_row, event_time_among, is_late, late_and_fresh
+from conformance.model.operators import ComparedRow, OperatorContext, OperatorResult, TimerCounts
 from conformance.model.plan import LocalRelation, StatefulProcessor, StateFunction
 
 GroupKey = tuple[Value, ...]

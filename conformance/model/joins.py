@@ -10,14 +10,8 @@ from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, all_of, conjuncts, evaluate
 from conformance.model.join_bounds import PRESERVED, Equality, KeyBound, bounds, equalities
-from conformance.model.operators import (
-    OperatorContext,
-    OperatorResult,
-    compared_row,
-    event_time_among,
-    is_evicted,
-    late_and_fresh,
-)
+from conformance.model.lateness import compared_row, event_time_among, is_evicted, late_and_fresh
+from conformance.model.operators import OperatorContext, OperatorResult
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 

@@ -11,21 +11,12 @@ from sqlglot import exp
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import DataType, Field
+from conformance.model import functions
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
-from conformance.model.functions import (
-    AGGREGATES,
-    BY_TIME_ZONE,
-    DISTINCT,
-    INTERVAL,
-    MOST_CHARACTERS,
-    TIMESTAMP_NTZ,
-    UNITS_US,
-    WHOLE,
-    type_of,
-)
+from conformance.model.functions import INTERVAL, MOST_CHARACTERS, TIMESTAMP_NTZ, type_of
 from conformance.model.rules import Rules
 from conformance.model.time_zones import zone_named
 from conformance.query.syntax import NotReadable, expression
@@ -182,7 +173,7 @@ class _ExpressionParser:
         """A call of a function, which keeps the time zone that it depends on."""
         kind = type_of(name, [arg.type for arg in args])
         of_times = {"timestamp", "timestamp_ntz"} & {kind.name, *(arg.type.name for arg in args)}
-        zone = self._time_zone() if name in BY_TIME_ZONE and of_times else None
+        zone = self._time_zone() if name in functions.BY_TIME_ZONE and of_times else None
         return Expression("call", kind, args, name, zone)
 
     def _time_zone(self) -> tzinfo | None:
@@ -201,8 +192,8 @@ class _ExpressionParser:
         args = tuple(self.read(operand) for operand in operands)
         if any(arg.is_random for arg in args):
             raise self._rules.refusal("random argument of an aggregate function", name)
-        call = Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
-        return replace(call, name=f"{name}{DISTINCT}") if distinct else call
+        call = Expression("aggregate", functions.AGGREGATES[name].type([arg.type for arg in args]), args, name)
+        return replace(call, name=f"{name}{functions.DISTINCT}") if distinct else call
 
     def _paren(self, tree: exp.Paren) -> Expression:
         return self.read(tree.this)
@@ -302,7 +293,7 @@ class _ExpressionParser:
         if name == "cast to timestamp_ntz":
             self._rules.require("TIMESTAMP_NTZ")
         value = self.read(tree.this)
-        if name == "cast to timestamp" and value.type.name in WHOLE:
+        if name == "cast to timestamp" and value.type.name in functions.WHOLE:
             name = "cast number to timestamp"
         elif value.type in (TIMESTAMP, TIMESTAMP_NTZ) and name != f"cast to {value.type.name}":
             name = name.replace("cast", f"cast {value.type.name}")
@@ -314,7 +305,7 @@ class _ExpressionParser:
 
     def _timestamptrunc(self, tree: exp.TimestampTrunc) -> Expression:
         unit = tree.args["unit"].name
-        if unit.lower() not in UNITS_US:
+        if unit.lower() not in functions.UNITS_US:
             raise Unpredictable(f"date_trunc by {unit}")
         time = self.read(tree.this)
         if time.type != TIMESTAMP:

@@ -19,18 +19,13 @@ from typing import Any, Literal, TypeAlias
 from conformance.core.case import Frozen
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
+from conformance.policies import rules
 from conformance.policies.rules import (
-    THROTTLES,
-    Coalescing,
     EngineRules,
-    InputWatermark,
-    InvalidParameter,
     LateByWindow,
     Lateness,
     Lowest,
     LowestOfActive,
-    PolicyParameter,
-    Throttle,
     WatermarkPolicy,
     wrapped,
 )
@@ -70,7 +65,7 @@ class Quantile(WatermarkPolicy):
 
 
 @dataclass(frozen=True)
-class SparkCoalescing(Coalescing):
+class SparkCoalescing(rules.Coalescing):
     """``WatermarkTracker``: the lowest or highest of a query's watermarks, by ``multipleWatermarkPolicy``.
 
     The watermark starts at the epoch and never decreases, so an input without a watermark counts as the epoch.
@@ -82,7 +77,7 @@ class SparkCoalescing(Coalescing):
     def initial(self) -> int:
         return 0
 
-    def combined(self, inputs: Sequence[InputWatermark], before: int) -> int:
+    def combined(self, inputs: Sequence[rules.InputWatermark], before: int) -> int:
         choose = min if self.policy == "min" else max
         return max(before, choose(input.watermark for input in inputs))
 
@@ -146,10 +141,10 @@ class TimestampHistory:
 
     def __post_init__(self) -> None:
         if not 1 <= self.samples <= MAX_SAMPLES:
-            raise InvalidParameter("TimestampHistory", "samples", self.samples, f"from 1 to {MAX_SAMPLES}")
+            raise rules.InvalidParameter("TimestampHistory", "samples", self.samples, f"from 1 to {MAX_SAMPLES}")
         if self.interval <= 0:
             allowed = f"at least its {self.samples} samples"
-            raise InvalidParameter("TimestampHistory", "maxDelay", self.max_delay, allowed)
+            raise rules.InvalidParameter("TimestampHistory", "maxDelay", self.max_delay, allowed)
         if not self.ring:
             object.__setattr__(self, "ring", (MIN,) * (self.samples + 1))
 
@@ -486,7 +481,7 @@ class PolicyDefinition(Frozen):
     meaning: str
     engine: str
     source: str
-    parameters: Mapping[str, PolicyParameter]
+    parameters: Mapping[str, rules.PolicyParameter]
     comparable: Callable[[int], Parameters]
     """The parameters with which the policy waits about as long as a delay in milliseconds."""
     delay: str
@@ -520,7 +515,7 @@ def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | N
     for key, value in given.items():
         parameters[key].check(name, key, value)
     throttle_name, throttle_given = throttle or ("suppress-duplicates", {})
-    definition = THROTTLES[throttle_name]
+    definition = rules.THROTTLES[throttle_name]
     for key, value in throttle_given.items():
         definition.parameters[key].check(throttle_name, key, value)
     made = definition.make(throttle_given, complete.get("release", "jet-0.5"))
@@ -528,9 +523,9 @@ def rules_for(name: str, given: Parameters, throttle: tuple[str, Parameters] | N
     return replace(rules_of(name, complete, made), parameters=shown)
 
 
-def delay_of(rules: EngineRules) -> int:
+def delay_of(made: EngineRules) -> int:
     """The delay parameter of rules from ``rules_for`` or ``comparable``."""
-    return int(rules.parameters[POLICIES[rules.name].delay])
+    return int(made.parameters[POLICIES[made.name].delay])
 
 
 def comparable(name: str, delay: int) -> EngineRules:
@@ -541,7 +536,7 @@ def comparable(name: str, delay: int) -> EngineRules:
     return rules_for(name, _definition(name).comparable(delay))
 
 
-def rules_of(name: str, given: Parameters, throttle: Throttle) -> EngineRules:
+def rules_of(name: str, given: Parameters, throttle: rules.Throttle) -> EngineRules:
     def jet(policy: WatermarkPolicy, clock_unit: ClockUnit = "ms") -> EngineRules:
         if not since_0_6:
             engine = "Hazelcast Jet 0.5"

@@ -12,22 +12,8 @@ from conformance.core import operations
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.operations import Called, Operation, Pipeline
 from conformance.core.spark_types import Schema
-from conformance.query.reading import (
-    JoinKind,
-    Operator,
-    QueryAggregation,
-    QueryDeduplication,
-    QueryJoin,
-    QueryLimit,
-    QueryReading,
-    QuerySource,
-    QueryStateFunction,
-    QueryUnion,
-    QueryWatermark,
-    QueryWindow,
-    StreamColumn,
-    WindowKind,
-)
+from conformance.query import reading
+from conformance.query.reading import JoinKind, Operator, QueryReading, QueryWindow, StreamColumn
 from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of, window_call, written
 
 _JOINS: Mapping[str, JoinKind] = {
@@ -89,7 +75,7 @@ class Reader:
             case operations.From(stream=stream, source_name=name):
                 return self._from(stream, name)
             case operations.WithWatermark(column=column, delay=delay):
-                self._note(rows, QueryWatermark(rows.stream, column, delay))
+                self._note(rows, reading.QueryWatermark(rows.stream, column, delay))
                 return rows
             case operations.RowFilter():
                 self._expressions(*operation.texts())
@@ -116,13 +102,13 @@ class Reader:
             case operations.Union(other=pipeline):
                 return self._united(rows, self.pipeline(pipeline))
             case operations.Deduplication(columns=columns):
-                self.operators.append(QueryDeduplication(columns, operation.within_watermark, rows.is_stream))
+                self.operators.append(reading.QueryDeduplication(columns, operation.within_watermark, rows.is_stream))
                 return rows.without_times()
             case operations.Limit():
-                self._note(rows, QueryLimit())
+                self._note(rows, reading.QueryLimit())
                 return replace(rows, filtered=True)
             case operations.PythonState(with_=function):
-                self._note(rows, QueryStateFunction(operation.name, function))
+                self._note(rows, reading.QueryStateFunction(operation.name, function))
                 return _Rows()
             case operations.Sql(statement=text, as_=view):
                 views = {view.lower(): rows}
@@ -145,7 +131,7 @@ class Reader:
             self.operators.append(operator)
 
     def _from(self, stream: str, name: str | None) -> _Rows:
-        self.operators.append(QuerySource(stream, name))
+        self.operators.append(reading.QuerySource(stream, name))
         schema = self.streams.get(stream)
         names = [field.name for field in schema.fields] if schema else []
         return _Rows({name.lower(): (StreamColumn(stream, name),) for name in names}, stream)
@@ -188,7 +174,7 @@ class Reader:
                 return _Rows()
         if not tree.args.get("limit"):
             return rows
-        self._note(rows, QueryLimit())
+        self._note(rows, reading.QueryLimit())
         return replace(rows, filtered=True)
 
     def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
@@ -248,7 +234,7 @@ class Reader:
             rows = self._joined(rows, self._relation(join.this, views), "inner", "")
         clause = watermark_of(tree)
         if clause is not None:
-            self._note(rows, QueryWatermark(rows.stream, clause.name or clause.of, clause.delay))
+            self._note(rows, reading.QueryWatermark(rows.stream, clause.name or clause.of, clause.delay))
             self._expressions(clause.of)
             if clause.name:  # a computed column, which hides one of this name
                 rows = replace(rows, columns={**rows.columns, clause.name.lower(): None})
@@ -274,13 +260,13 @@ class Reader:
     def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
         origins = [(key, self._origin(rows, key.unalias())) for key in keys]
         windows = [(key, origin) for key, origin in origins if isinstance(origin, QueryWindow)]
-        self._note(rows, QueryAggregation(texts, tuple(window for _, window in windows)))
+        self._note(rows, reading.QueryAggregation(texts, tuple(window for _, window in windows)))
         columns = {_name_of(key): window for key, window in windows}
         return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): window for key, window in windows})
 
     def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
         stateful, is_stream = rows.is_stream and other.is_stream, rows.is_stream or other.is_stream
-        self._note(replace(rows, is_stream=is_stream), QueryJoin(kind, on, stateful))
+        self._note(replace(rows, is_stream=is_stream), reading.QueryJoin(kind, on, stateful))
         one_sided = kind in ("leftSemi", "leftAnti")
         shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
         columns = {**({} if one_sided else other.columns), **rows.columns}
@@ -292,7 +278,7 @@ class Reader:
         return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
 
     def _united(self, rows: _Rows, other: _Rows) -> _Rows:
-        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), QueryUnion())
+        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), reading.QueryUnion())
         both: dict[str, _Origin | None] = {}
         if len(rows.columns) == len(other.columns):  # by position
             for (name, left), right in zip(rows.columns.items(), other.columns.values(), strict=True):
@@ -324,7 +310,7 @@ class Reader:
         length = lengths[0] if lengths else None
         slide = lengths[1] if len(lengths) > 1 else length
         start = lengths[2] if len(lengths) > 2 else 0
-        kind: WindowKind = "tumbling" if slide == length else "sliding"
+        kind: reading.WindowKind = "tumbling" if slide == length else "sliding"
         if call.name.lower() == "session_window":
             kind, slide = "session", None
         elif start is None:

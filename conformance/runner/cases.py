@@ -33,16 +33,9 @@ from conformance.judging.verdict import (
     not_applicable,
 )
 from conformance.policies.case import TARGET, PolicyCase, check
+from conformance.runner import resources
 from conformance.runner.execution import CellPlan, Collector, Display, Judge, ResultsSink, Reuse, execute, unseen
-from conformance.runner.resources import (
-    STEP_TIMEOUT_S,
-    OptionsClash,
-    SessionOptions,
-    check_packages,
-    choose_targets,
-    having_source,
-    not_confined,
-)
+from conformance.runner.resources import OptionsClash, SessionOptions
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, estimated_batches, only_tagged
@@ -189,21 +182,21 @@ def plan_run(options: RunOptions) -> RunPlan:
         cases, policy_cases = affected_since(options.since, cases, code), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
             raise NothingChanged(f"nothing to run: no case has changed since {options.since}")
-    cases = having_source(options.source, cases)
+    cases = resources.having_source(options.source, cases)
     if options.variants:
         cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
     if shard is not None:
         cases, policy_cases = shard.among(cases), shard.among(policy_cases)
-    choice = choose_targets([spec for spec in specs if spec != MODEL.name], spark_home=options.spark_home)
+    choice = resources.choose_targets([spec for spec in specs if spec != MODEL.name], spark_home=options.spark_home)
     if options.runtime.uses_java_here:
         provision.check_those_by_name(choice.targets)
-    check_packages(options.source, choice.targets)
+    resources.check_packages(options.source, choice.targets)
     targets = choice.targets
     if plugin is not None:
         options, targets = _accelerated(options, plugin, targets)
     targets = _labelled(targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
-    notes = (*choice.notes, *not_confined(options.runtime, cases))
+    notes = (*choice.notes, *resources.not_confined(options.runtime, cases))
     plan = RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
     return _resumed(plan) if options.resume else plan
 
@@ -363,7 +356,7 @@ class NoObservation(RuntimeError):
 
 def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
     """Run a single case; raises NoObservation if the engine gives no answer, and what `execute` raises."""
-    limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
+    limits = Limits(jobs=1, step_timeout=resources.STEP_TIMEOUT_S)
     plan = CellPlan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
     collector: Collector[Verdict] = Collector(1)
     execute(plan, JudgeCases(), collector, display)

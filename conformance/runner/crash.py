@@ -10,14 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from conformance.checkpoints.crash_images import (
-    CrashImage,
-    Fault,
-    FolderContent,
-    Recording,
-    crash_images,
-    images_between,
-)
+from conformance.checkpoints import crash_images
+from conformance.checkpoints.crash_images import CrashImage, Fault, FolderContent, Recording
 from conformance.core.case import Add, Backlog, Case, Partitioned, Restart, SourceOption, Start, Step, WrittenRow
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
@@ -26,16 +20,9 @@ from conformance.core.versions import StateStore
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, Restarted, RowsByBatch, SinkReference, judge_crash
 from conformance.judging.expected import Steps, expected
+from conformance.runner import resources
 from conformance.runner.execution import Engines
-from conformance.runner.resources import (
-    OptionsClash,
-    SessionOptions,
-    choose_targets,
-    having_source,
-    interruptible,
-    not_confined,
-    working_folder,
-)
+from conformance.runner.resources import OptionsClash, SessionOptions
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.engine.alignment import MisalignedBatches, check_alignment
@@ -203,8 +190,8 @@ class Restarts:
         rows = recording.next_rows(window) if point.more_may_arrive else {}
         return Recorded(
             point,
-            tuple(crash_images(recording, window, rows)),
-            tuple(images_between(recording, window, rows)),
+            tuple(crash_images.crash_images(recording, window, rows)),
+            tuple(crash_images.images_between(recording, window, rows)),
             {id: rows for id, rows in emitted.items() if id >= first},
             window.stop - window.start,
         )
@@ -369,7 +356,7 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
     """
     loaded = discovery.valid(request.paths)
     cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
-    cases = having_source(request.source, cases)
+    cases = resources.having_source(request.source, cases)
     points, left_out = [], 0
     for case in cases:
         try:
@@ -378,8 +365,8 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
             if len(cases) == 1:
                 raise
             left_out += 1
-    choice = choose_targets(request.spark or ["newest"])
-    notes = (*choice.notes, *not_confined(request.runtime, cases))
+    choice = resources.choose_targets(request.spark or ["newest"])
+    notes = (*choice.notes, *resources.not_confined(request.runtime, cases))
     if left_out:
         notes = (*notes, f"{counted(left_out, 'case')} left out: they restart their query, or no rows arrive.")
     plan = CrashPlan(request, tuple(points), having(request.store, choice.targets), notes)
@@ -400,8 +387,8 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
         output = stack.enter_context(OutputFile(request.output, CRASH_RECORDS))
         # What has been judged until an interruption or an error stays beside the place.
         stack.callback(output.close)
-        stack.enter_context(interruptible(lambda: f"{output.part} has {counted(len(records), 'image')}"))
-        folder = stack.enter_context(working_folder())
+        stack.enter_context(resources.interruptible(lambda: f"{output.part} has {counted(len(records), 'image')}"))
+        folder = stack.enter_context(resources.working_folder())
         output.write(header.line)
         for target in plan.targets:
             for record in _crashes(plan, target, folder, watcher):

@@ -10,18 +10,10 @@ from hypothesis import strategies as st
 
 from conformance.core.data import Json
 from conformance.core.values import show
+from conformance.strategies import traces
 from conformance.strategies.draft import Draft, delay_lengths
 from conformance.strategies.pipelines import chance, chosen, drafts, stateless
-from conformance.strategies.traces import (
-    TraceOptions,
-    arrivals_of,
-    clock_of,
-    instant,
-    starts,
-    step,
-    steps,
-    trigger_after,
-)
+from conformance.strategies.traces import TraceOptions, instant, step, steps
 
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
@@ -105,7 +97,7 @@ def generated(draw: st.DrawFn, families: Sequence[str]) -> Generated:
         max_policy=conf.get(POLICY) == "max",
         restarts=restarts,
         kills=family == "kills",
-        start_us=draw(starts()),
+        start_us=draw(traces.starts()),
         changes=tuple(_changes(draw, draft)) if restarts else (),
     )
     return Generated(family, draft, draw(_modes(draft)), trigger, conf, options, tuple(steps(draw, draft, options)))
@@ -149,11 +141,11 @@ def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
 def _with_step(draw: st.DrawFn, case: Generated) -> Generated:
     place = draw(st.integers(0, len(case.steps)))
     before = case.steps[:place]
-    clock = clock_of(case.draft, case.options, before)
-    ran = any(True for seen in before for _ in arrivals_of(seen))
-    trigger = trigger_after(before, case.trigger)
+    clock = traces.clock_of(case.draft, case.options, before)
+    ran = any(True for seen in before for _ in traces.arrivals_of(seen))
+    trigger = traces.trigger_after(before, case.trigger)
     new = step(draw, clock, case.draft, case.options, trigger, ran=ran)
-    if trigger_after((*before, new), case.trigger) != trigger:
+    if traces.trigger_after((*before, new), case.trigger) != trigger:
         return case  # the later steps might not be allowed with another trigger
     return replace(case, steps=(*before, new, *case.steps[place:]))
 
@@ -171,7 +163,7 @@ def _with_time(draw: st.DrawFn, case: Generated) -> Generated:
         return case
     number, name, place = draw(st.sampled_from(places))
     stream = case.draft.streams[name]
-    at = instant(draw, clock_of(case.draft, case.options, case.steps[:number]), name, case.draft.scale.us)
+    at = instant(draw, traces.clock_of(case.draft, case.options, case.steps[:number]), name, case.draft.scale.us)
     rows = [list(row) for row in case.steps[number]["add"][name]]
     rows[place][list(stream.columns).index(stream.time)] = None if at is None else show(at)
     new = {"add": {**case.steps[number]["add"], name: rows}}

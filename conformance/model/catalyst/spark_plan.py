@@ -14,16 +14,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from conformance.model import plan as logical
-from conformance.model.catalyst.optimizer import (
-    RequiredColumns,
-    check_aggregations,
-    check_event_times,
-    constant_of,
-    is_empty,
-    optimized,
-    required_columns,
-    with_empty_sides,
-)
+from conformance.model.catalyst import optimizer
+from conformance.model.catalyst.optimizer import RequiredColumns, constant_of, is_empty
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, must_not_be_null
 from conformance.model.join_bounds import equalities
@@ -45,20 +37,20 @@ class SparkPlan:
     @cached_property
     def plan(self) -> Plan:
         """The plan that runs."""
-        plan = optimized(self.written, self.rules)
-        check_aggregations(plan)
-        check_event_times(plan)
+        plan = optimizer.optimized(self.written, self.rules)
+        optimizer.check_aggregations(plan)
+        optimizer.check_event_times(plan)
         return plan
 
     @cached_property
     def needed(self) -> RequiredColumns:
         """The columns that each node of the plan that runs needs."""
-        return required_columns(self.plan)
+        return optimizer.required_columns(self.plan)
 
     def of_micro_batch(self, silent: frozenset[str]) -> SparkPlan:
         """The plan of a micro-batch. Spark optimizes every micro-batch by itself, knowing which streams have no new rows (``silent``)."""
         if silent not in self._of_silent:
-            sides = with_empty_sides(self.written, silent)
+            sides = optimizer.with_empty_sides(self.written, silent)
             empty = any(isinstance(node, logical.EmptySide) for node in walk(sides))
             self._of_silent[silent] = SparkPlan(sides, self.rules) if empty else self
         return self._of_silent[silent]
