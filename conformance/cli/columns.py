@@ -14,15 +14,8 @@ from conformance.cli.console import print_answer
 from conformance.cli.options import argument
 from conformance.core.wording import counted
 from conformance.suite import discovery
-from reports.analysis.columns import (
-    BesideApache,
-    UnusableColumn,
-    beside_apache,
-    problems_of_submission,
-    published_columns,
-    read_column,
-    some,
-)
+from reports.analysis import columns as analysis
+from reports.analysis.columns import BesideApache, beside_apache, published_columns, some
 from reports.results.published import published_results
 
 
@@ -38,10 +31,10 @@ def columns(
     """
     suite = discovery.valid()
     digests = {case.id: case.digest for case in suite.cases}
-    read = [read_column(path) for path in files or ()]
+    read = [analysis.read_column(path) for path in files or ()]
     for path, column in zip(files or (), read, strict=True):
-        if problems := tuple(problems_of_submission(column, suite.digest, digests)):
-            raise UnusableColumn(path, problems)
+        if problems := tuple(analysis.problems_of_submission(column, suite.digest, digests)):
+            raise analysis.UnusableColumn(path, problems)
     compared = [
         beside_apache(column, published_results((column.target.spark,), origins=()), digests)
         for column in (read if files else published_columns())

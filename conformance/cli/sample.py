@@ -16,8 +16,7 @@ from conformance.cli.progress import EngineLines
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import FileKind, write_file
 from conformance.core.spark_types import parse_schema
-from conformance.core.wording import counted
-from conformance.language.source import unknown
+from conformance.core.wording import counted, unknown
 from conformance.language.streams import KAFKA
 from conformance.own_job import program as programs
 from conformance.own_job.recorded_sample import Mask

@@ -49,8 +49,6 @@ CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "s
 CheckpointPlace: TypeAlias = Literal["moved", "copied", "new"]
 """In which other folder a query starts again: the checkpoint was moved there; it was copied there, and the old folder remains; or the
 folder is empty, and the view ``state`` has the state of the old checkpoint."""
-STATE_VIEW = "state"
-"""The view that an ``initialState`` may read: the rows of the statestore source for the checkpoint before a ``new`` one."""
 
 
 class Frozen(BaseModel):

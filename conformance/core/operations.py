@@ -36,6 +36,9 @@ STATEFUL_PROCESSORS = (
 )
 """The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
 
+STATE_VIEW = "state"
+"""The view that an ``initialState`` may read: the rows of the statestore source for the checkpoint before a ``new`` one."""
+
 _DIRECTION = re.compile(r"\s+(?P<direction>asc|desc)(\s+nulls\s+(?P<nulls>first|last))?\s*$", re.IGNORECASE)
 
 

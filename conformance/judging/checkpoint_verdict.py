@@ -24,25 +24,12 @@ from conformance.core.observation import EmittedRow, ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging import verdict as cell_verdict
 from conformance.judging.comparison import divergences, only_moved
 from conformance.judging.consistency import behaviour
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import StaleEntry
-from conformance.judging.verdict import (
-    Outcome,
-    Verdict,
-    another_refusal,
-    as_documented,
-    compare_steps,
-    error_differs,
-    lacks_the_feature,
-    mismatching,
-    mistake_of_the_author,
-    no_answer,
-    stale_entry,
-    why_incoherent,
-    with_findings,
-)
+from conformance.judging.verdict import Outcome, Verdict, as_documented, compare_steps, lacks_the_feature, no_answer
 
 RowsByBatch: TypeAlias = Mapping[int, tuple[str, ...]]
 """Micro-batch → its rows as JSON, sorted."""
@@ -342,7 +329,7 @@ def judge_upgrade(
         return verdict
     broken = no_answer(case, pair.to, "broken", "", origin=pair.origin, cut=handoff.cut)
     broken = replace(broken, behaviour=behaviour(case, observation))
-    if incoherent := why_incoherent(case, observation):
+    if incoherent := cell_verdict.why_incoherent(case, observation):
         return replace(broken, notes=(incoherent,))
     try:
         judged = _judged(broken, handoff, pair, observation)
@@ -365,9 +352,9 @@ def _judged(verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, obs
     if isinstance(to, Unsupported) and (not refusal or lacks_the_feature(to, verdict.error)):
         if lacks_the_feature(to, verdict.error):
             return replace(verdict, status="unsupported", differs=to.entry)
-        if mistake := mistake_of_the_author(last):
+        if mistake := cell_verdict.mistake_of_the_author(last):
             return replace(verdict, notes=mistake)
-        wrong, notes = another_refusal(case, last, to)
+        wrong, notes = cell_verdict.another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
     if entry is not None and refusal:
@@ -381,10 +368,10 @@ def _judged(verdict: Verdict, handoff: CheckpointHandoff, pair: VersionPair, obs
     stale: tuple[StaleEntry, ...] = ()
     if entry is not None and compared(wanted).clean:
         saw = "it goes on as if it had written the checkpoint itself"
-        stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
+        stale = (cell_verdict.stale_entry(case, entry, str(pair), entry.because, saw),)
     if entry is not None:
         wanted = _changed(wanted, entry, handoff)
-    return with_findings(verdict, case, observation, compared(wanted), stale, entry)
+    return cell_verdict.with_findings(verdict, case, observation, compared(wanted), stale, entry)
 
 
 def _outcome(
@@ -493,11 +480,11 @@ def _judge_refusal(
         return replace(violates, findings=before.findings)
     if verdict.error is None:
         saw = "the checkpoint is resumed to the end of the case"
-        stale = stale_entry(case, entry, str(pair), f"refused, {entry.because}", saw)
+        stale = cell_verdict.stale_entry(case, entry, str(pair), f"refused, {entry.because}", saw)
         return replace(violates, findings=(stale,))
     ran = resumed_at(cut, observation).batch is not None
-    if not ran and not tuple(mismatching(entry.error, verdict.error)):
+    if not ran and not tuple(cell_verdict.mismatching(entry.error, verdict.error)):
         return replace(verdict, status=as_documented(entry), differs=entry)
-    if mistake := mistake_of_the_author(observation.steps[-1]):
+    if mistake := cell_verdict.mistake_of_the_author(observation.steps[-1]):
         return replace(verdict, notes=mistake)
-    return replace(violates, findings=(error_differs(case, observation.steps[-1], entry.error),))
+    return replace(violates, findings=(cell_verdict.error_differs(case, observation.steps[-1], entry.error),))

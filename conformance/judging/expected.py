@@ -9,15 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from conformance.core.case import (
-    Case,
-    Differs,
-    Expectation,
-    ExpectationChange,
-    ExpectedBatch,
-    ExpectedError,
-    Step,
-)
+from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, ExpectedError, Step
 from conformance.core.versions import SparkVersion, VersionRange
 
 FIELDS = {str(field.alias): name for name, field in Expectation.model_fields.items()}

@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
+from conformance.core.wording import nearest
 from conformance.language.shape import Choice, Converted, Key, ListOf, Record, Text
-from conformance.language.source import (
-    Entries,
-    InvalidCase,
-    Node,
-    ProblemReport,
-    child,
-    items_of,
-    nearest,
-    read_yaml,
-    text_of,
-)
+from conformance.language.source import Entries, InvalidCase, Node, ProblemReport, child, items_of, read_yaml, text_of
 from conformance.language.steps import EXPECT_KEYS
 from conformance.language.version_differences import RANGE, SHARED_UPGRADES, check_shared_upgrades
 

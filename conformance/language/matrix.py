@@ -15,19 +15,10 @@ from math import prod
 from typing import TypeAlias
 
 from conformance.core.data import Json
+from conformance.core.wording import unknown
+from conformance.language import source as nodes
 from conformance.language.shape import CONF_VALUE, literal
-from conformance.language.source import (
-    Entries,
-    Entry,
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    SourceLocation,
-    entries_of,
-    items_of,
-    unknown,
-)
+from conformance.language.source import Entries, Entry, Items, Node, ProblemReport, Scalar, entries_of, items_of
 
 KEY = "matrix"
 EXCEPT = "except"
@@ -42,7 +33,7 @@ MAX_COMBINATIONS = 10_000
 class ParameterValue:
     name: str
     """Its name in ids: ``left-outer``."""
-    place: SourceLocation
+    place: nodes.SourceLocation
     node: Node | None
     """What ``$(parameter)`` stands for; None if the value has keys, since it then stands for the name."""
     keys: Mapping[str, Node] = field(default_factory=dict)
@@ -52,13 +43,13 @@ class ParameterValue:
 @dataclass(frozen=True, eq=False)
 class Parameter:
     name: str
-    place: SourceLocation
+    place: nodes.SourceLocation
     values: tuple[ParameterValue, ...]
 
     @property
-    def keys(self) -> Mapping[str, SourceLocation]:
+    def keys(self) -> Mapping[str, nodes.SourceLocation]:
         """Every key of any of its values, with its first position."""
-        first: dict[str, SourceLocation] = {}
+        first: dict[str, nodes.SourceLocation] = {}
         for value in self.values:
             for key, node in value.keys.items():
                 first.setdefault(key, node)

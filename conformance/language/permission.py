@@ -17,37 +17,18 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from conformance.core.case import STATE_VIEW, WRITTEN_SINKS, NeedsCode
+from conformance.core.case import WRITTEN_SINKS, NeedsCode
 from conformance.core.data import read_data
-from conformance.core.operations import Deduplication
+from conformance.core.operations import STATE_VIEW, Deduplication
 from conformance.core.roles import IN_SQL, STATEMENTS, Role
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import unknown
+from conformance.language import source as nodes
+from conformance.language import sql_expression
 from conformance.language.pipelines import kind_of, nested_pipelines, operations_in, parts_of, settings_of
 from conformance.language.shape import CONF_VALUE
-from conformance.language.source import (
-    Entries,
-    Node,
-    ProblemReport,
-    Scalar,
-    SourceLocation,
-    child,
-    each_of,
-    entries_of,
-    items_of,
-    text_of,
-    unknown,
-)
-from conformance.language.sql_expression import (
-    BEGINNINGS,
-    GENERATORS,
-    NotTokenized,
-    Token,
-    calls,
-    closing,
-    functions,
-    tokens_of,
-    words,
-)
+from conformance.language.source import Entries, Node, ProblemReport, Scalar, each_of, entries_of, items_of, text_of
+from conformance.language.sql_expression import NotTokenized, Token, calls, closing, functions, tokens_of, words
 from conformance.language.version_differences import releases_in
 
 STREAMING = "spark.sql.streaming."
@@ -152,7 +133,7 @@ _SHOWS_PATHS = f"{HIDDEN_COLUMN} shows paths of the engine's machine"
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
-_TABLE_FUNCTIONS = GENERATORS | {"range"}
+_TABLE_FUNCTIONS = sql_expression.GENERATORS | {"range"}
 _NOT_NAMES = words("stream table identifier lateral select values only from with")
 """Words that may begin a relation of another kind, also where a view has such a name."""
 _IN_ROWS = words(
@@ -179,7 +160,7 @@ def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> t
     except NotTokenized as unread:
         return (RefusedSql(unread.offset, f"cannot be checked: {unread.reason}"),)
     first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
-    if statement and first.keyword not in BEGINNINGS:
+    if statement and first.keyword not in sql_expression.BEGINNINGS:
         reason = f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do"
         return (RefusedSql(tokens[0].offset, reason),)
     return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
@@ -261,7 +242,7 @@ class _Relations:
 
     def _open(self, index: int, level: _Level) -> None:
         opener = self._tokens[index - 1].keyword if index else ""
-        query = self._tokens[index + 1].keyword in BEGINNINGS
+        query = self._tokens[index + 1].keyword in sql_expression.BEGINNINGS
         relation = level.expects and not query
         row = level.clause in ("values", "row") and not query
         level.expects = False
@@ -381,7 +362,7 @@ class SqlText(NamedTuple):
 
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Return everything in a valid case that needs ``--allow-code``, in the order of the file."""
-    streams = child(case, "streams")
+    streams = nodes.child(case, "streams")
     needs = [*chain.from_iterable(map(_in_conf, settings_of(case, "conf")))]
     for query in settings_of(case, "query"):
         needs += _in_pipeline(query, streams)
@@ -465,5 +446,5 @@ def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:
             yield _needs(entry.key, reason)
 
 
-def _needs(place: SourceLocation, reason: str) -> NeedsCode:
+def _needs(place: nodes.SourceLocation, reason: str) -> NeedsCode:
     return NeedsCode(line=place.line, column=place.column, reason=reason)

@@ -6,22 +6,13 @@ from collections.abc import Mapping
 from typing import get_args
 
 from conformance.core.data import Json
+from conformance.core.wording import unknown
 from conformance.language import shape as shapes
+from conformance.language import source as nodes
 from conformance.language.case_file import CASE, digest, lines_of
 from conformance.language.catalogue import Catalogue, check_common_ids
 from conformance.language.shape import Alternatives, ByKind, Choice, Key, ListOf, Record, Shape, Text
-from conformance.language.source import (
-    Entries,
-    InvalidCase,
-    Node,
-    ProblemReport,
-    Scalar,
-    child,
-    entries_of,
-    items_of,
-    text_of,
-    unknown,
-)
+from conformance.language.source import Entries, InvalidCase, Node, ProblemReport, child, entries_of, items_of, text_of
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
 from conformance.policies.engines import POLICIES, PolicyDefinition, rules_for
 from conformance.policies.rules import THROTTLES, InvalidParameter, ThrottleDefinition
@@ -178,7 +169,7 @@ def _check_step(step: Node, case: Node, inputs: tuple[str, ...], report: Problem
         report.forbid(expected, "late", "`late` applies to `event` entries only")
     if child(case, "window") is None:
         report.forbid(expected, "closed", "`closed` requires windows: set their length in `window`")
-    if len(inputs) > 1 and isinstance(child(expected, "watermark"), Scalar):
+    if len(inputs) > 1 and isinstance(child(expected, "watermark"), nodes.Scalar):
         ambiguous = f"ambiguous with the inputs {', '.join(inputs)}"
         report.forbid(expected, "watermark", f"{ambiguous}: write `{{{inputs[0]}: …}}`, or use `downstream`")
 

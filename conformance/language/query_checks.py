@@ -12,24 +12,12 @@ from conformance.core import operations
 from conformance.core.operations import Operation, Pipeline, TransformWithState, read_pipeline, sort_order
 from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
-from conformance.core.wording import shortened
+from conformance.core.wording import nearest, shortened, unknown
+from conformance.language import source as nodes
 from conformance.language import sql_expression
 from conformance.language.permission import HIDDEN_COLUMN, refusals, sql_texts
 from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of
-from conformance.language.source import (
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    SourceLocation,
-    child,
-    each_of,
-    entries_of,
-    items_of,
-    nearest,
-    text_of,
-    unknown,
-)
+from conformance.language.source import Items, Node, ProblemReport, Scalar, child, entries_of, items_of, text_of
 from conformance.language.sql_expression import QueryColumn, Token, made_of, readable, split
 from conformance.language.streams import schemas
 
@@ -139,7 +127,7 @@ class _Follower:
             node = parts.get(part.name)
             match part.role:
                 case Role.COLUMN:
-                    self._names(each_of(node), frame)
+                    self._names(nodes.each_of(node), frame)
                 case Role.COLUMNS:
                     self._names(items_of(node), frame)
                 case Role.EXPRESSION:
@@ -189,7 +177,7 @@ class _Follower:
                 self._resolve(reference, frame, node.at(reference.offset), also)
 
     def _resolve(
-        self, reference: sql_expression.Reference, frame: _Frame, place: SourceLocation, also: Iterable[str]
+        self, reference: sql_expression.Reference, frame: _Frame, place: nodes.SourceLocation, also: Iterable[str]
     ) -> None:
         # Spark names what has no name of its own, and a cast after its column.
         if self.silent or frame.columns is None or not all(column.name for column in frame.columns):

@@ -9,20 +9,12 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.data import Json
+from conformance.language import source as nodes
 from conformance.language.case_file import case_of
 from conformance.language.catalogue import Catalogue
 from conformance.language.matrix import KEY, expansions
 from conformance.language.policy_file import is_policy_case, policy_case_of
-from conformance.language.source import (
-    Entries,
-    InvalidCase,
-    Problem,
-    ProblemReport,
-    SourceLocation,
-    changed,
-    node_of,
-    read_yaml,
-)
+from conformance.language.source import Entries, InvalidCase, Problem, ProblemReport, changed, node_of, read_yaml
 from conformance.language.streams import with_rows
 from conformance.policies.case import PolicyCase
 
@@ -53,10 +45,10 @@ def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = Fa
 
     All line numbers are 0; with ``steps_as_lines``, everything in a step has the number of the step, so that a problem says where it is.
     """
-    node = node_of(written, SourceLocation(0, 0))
+    node = node_of(written, nodes.SourceLocation(0, 0))
     if steps_as_lines:
         numbers = count(1)
-        node = changed(node, ("steps", "*"), lambda step: node_of(step.plain(), SourceLocation(next(numbers), 0)))
+        node = changed(node, ("steps", "*"), lambda step: node_of(step.plain(), nodes.SourceLocation(next(numbers), 0)))
     return case_of(node, ProblemReport(Path(f"{id}.yaml")), id, None)
 
 

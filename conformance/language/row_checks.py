@@ -13,24 +13,12 @@ from conformance.core.operations import Opaque
 from conformance.core.roles import Role
 from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
-from conformance.core.wording import counted
+from conformance.core.wording import counted, unknown
+from conformance.language import source as nodes
 from conformance.language.pipelines import kind_of, operations_in, parts_of, queries_of, settings_of
 from conformance.language.query_checks import Columns
 from conformance.language.shape import literal
-from conformance.language.source import (
-    Entries,
-    Entry,
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    child,
-    entries_of,
-    inside,
-    items_of,
-    text_of,
-    unknown,
-)
+from conformance.language.source import Entries, Items, Node, ProblemReport, child, entries_of, items_of, text_of
 from conformance.language.steps import step_numbers, triggers_of
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
@@ -109,7 +97,7 @@ def check_streams(case: Node, report: ProblemReport) -> None:
             _check_records(case, entry, child(declared, name), known[name], report)
 
 
-def _arrivals(case: Node) -> Iterator[Entry]:
+def _arrivals(case: Node) -> Iterator[nodes.Entry]:
     for step in items_of(case, "steps"):
         restarted = (child(step, "restart", key) for key in ("add", "recreated"))
         for arriving in (child(step, "add"), *restarted, *items_of(step, "backlog")):
@@ -130,7 +118,7 @@ def _check_row(row: Node, schema: Schema, report: ProblemReport) -> None:
 
 def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whose: str, report: ProblemReport) -> None:
     """Report a wrong number of values in a row, and values that do not match the type of their column, if that is known."""
-    if isinstance(row, Scalar):
+    if isinstance(row, nodes.Scalar):
         return
     if isinstance(row, Items) and len(row.items) != len(columns):
         has = f"this row has {counted(len(row.items), 'value')}"
@@ -145,7 +133,7 @@ def check_values(row: Node, columns: Sequence[tuple[str, DataType | None]], whos
         try:
             canonical(plain[step], type)
         except NotAValue as wrong:
-            report.add(inside(row, (step, *wrong.path)), f"column {name!r}: {wrong}")
+            report.add(nodes.inside(row, (step, *wrong.path)), f"column {name!r}: {wrong}")
 
 
 def _check_topics(case: Node, declared: Entries, report: ProblemReport) -> None:
@@ -171,13 +159,15 @@ def _check_topics(case: Node, declared: Entries, report: ProblemReport) -> None:
         report.add(table, "a case reads topics or tables, not both: split it")
 
 
-def _check_records(case: Node, arrival: Entry, stream: Node | None, schema: Schema, report: ProblemReport) -> None:
+def _check_records(
+    case: Node, arrival: nodes.Entry, stream: Node | None, schema: Schema, report: ProblemReport
+) -> None:
     """Report rows that cannot be records of the stream's topic, if it has one."""
     if text_of(stream, "source") != KAFKA:
         return
     grown = ("restart", "change", "partitions", str(arrival.key.value))
     given = [child(stream, "partitions"), *(child(step, *grown) for step in items_of(case, "steps"))]
-    counts = (node.value for node in given if isinstance(node, Scalar))
+    counts = (node.value for node in given if isinstance(node, nodes.Scalar))
     partitions = max((count for count in counts if isinstance(count, int)), default=1)
     placed = items_of(arrival.value, "partitions")
     if len(placed) > partitions:
@@ -305,7 +295,7 @@ def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     if len(lists) < len(rows) + len(others):
         return None
     for column in zip(*lists, strict=False):
-        if not all(isinstance(node, Scalar) and type(node.value) in (int, float) for node in column):
+        if not all(isinstance(node, nodes.Scalar) and type(node.value) in (int, float) for node in column):
             continue
         left = Counter(node.plain() for node in column[: len(rows)])
         left.subtract(node.plain() for node in column[len(rows) :])

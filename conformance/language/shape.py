@@ -20,8 +20,8 @@ from conformance.core.data import Json
 from conformance.core.patterns import NotAPattern, check
 from conformance.core.values import INSTANT_PATTERN, NotAValue, instant_ms
 from conformance.core.values import literal as literal_value
-from conformance.core.wording import counted
-from conformance.language.source import Entries, Items, Node, ProblemReport, Scalar, nearest, unknown
+from conformance.core.wording import counted, nearest, unknown
+from conformance.language.source import Entries, Items, Node, ProblemReport, Scalar
 
 Definitions: TypeAlias = dict[str, Json]
 """Name → schema, filled while a schema is generated; what is already in it is only referenced."""

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from difflib import get_close_matches
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import takewhile
 from operator import is_
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -162,40 +161,6 @@ def inside(node: Node, path: tuple[str | int, ...]) -> Node:
             break
         node = below
     return node
-
-
-SHOWN = 30
-"""How many allowed names a message lists."""
-MOST_COMPARED = 2_000
-"""How many names are compared with a word at most, which is slow."""
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known name, ignoring case; None if none is similar."""
-    by_lower = {name.lower(): name for name in islice(known, MOST_COMPARED)}
-    return next((by_lower[near] for near in get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)), None)
-
-
-def similar(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a word is a slip of; None if it may be meant as it stands."""
-    return next(iter(get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)), None)
-
-
-def unknown(
-    what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None, *, where: str = ""
-) -> str:
-    """Say ``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar; ``where`` follows the word.
-
-    ``synonyms`` are words that are not allowed, each with the allowed word that it means."""
-    names = list(known)
-    others = synonyms or {}
-    message = f"unknown {what} {word!r}{where}"
-    if (near := nearest(word, [*names, *others])) is not None:
-        return f"{message}: did you mean {others.get(near, near)!r}?"
-    if not names:
-        return f"{message}: none is defined"
-    more = f", … ({len(names)} in total)" if len(names) > SHOWN else ""
-    return f"{message}: expected one of {', '.join(names[:SHOWN])}{more}"
 
 
 @dataclass(frozen=True, order=True)

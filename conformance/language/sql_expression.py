@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from conformance.core.data import read_data
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
 from conformance.core.values import INTEGERS
-from conformance.language.source import nearest, similar
+from conformance.core.wording import nearest, similar
 
 TokenKind: TypeAlias = Literal["word", "quoted", "text", "number", "mark", "end"]
 

@@ -9,20 +9,10 @@ from conformance.core import case as case_values
 from conformance.core.observation import GENERIC
 from conformance.core.operations import OutputMode
 from conformance.language import shape as shapes
+from conformance.language import source as nodes
 from conformance.language.pipelines import PIPELINE, settings_of
 from conformance.language.shape import ByKind, Choice, Converted, Definition, Key, ListOf, MapOf, Record, Text
-from conformance.language.source import (
-    Entries,
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    child,
-    each_of,
-    entries_of,
-    items_of,
-    text_of,
-)
+from conformance.language.source import Entries, Node, ProblemReport, Scalar, child, entries_of, items_of, text_of
 from conformance.language.streams import ARRIVAL, ARRIVING, MOST_PARTITIONS, NAME, OF_FILES, ROWS, Ddl
 
 _PER_OPERATOR = ListOf(shapes.count(), "a list of counts per operator", at_least=1)
@@ -412,7 +402,7 @@ def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Problem
         batches, backlog = child(step, "expect", "batches"), child(step, "backlog")
         if child(step, "add") is not None:
             number, why = 1, "the rows of `add` arrive in one batch"
-        elif isinstance(backlog, Items):
+        elif isinstance(backlog, nodes.Items):
             number, why = len(backlog.items), "one per entry of `backlog`"
         elif child(step, "idle") is not None:
             number, why = 0, "nothing arrives in `idle`"
@@ -432,7 +422,7 @@ def check_errors(case: Node, report: ProblemReport) -> None:
     for error in _errors(case):
         if child(error, "message") is not None or not report.is_valid(error):
             continue
-        classes = each_of(error, "class")
+        classes = nodes.each_of(error, "class")
         general = [name.value for name in classes if isinstance(name, Scalar) and name.value in GENERIC]
         if general or not classes:
             what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"

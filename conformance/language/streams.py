@@ -21,24 +21,11 @@ from conformance.core.case import TABLE_FORMATS, Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.core.values import INTEGERS, NotAValue, canonical
+from conformance.core.wording import nearest, unknown
 from conformance.language import shape as shapes
+from conformance.language import source as nodes
 from conformance.language.shape import ByKind, Choice, Definitions, Key, ListOf, MapOf, Record, Shape, Text
-from conformance.language.source import (
-    Entries,
-    Entry,
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    changed,
-    child,
-    entries_of,
-    items_of,
-    nearest,
-    node_of,
-    text_of,
-    unknown,
-)
+from conformance.language.source import Entries, Items, Node, ProblemReport, child, entries_of, items_of, text_of
 
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
@@ -51,7 +38,7 @@ class Ddl(Shape):
     kind = "a DDL schema such as `event_time TIMESTAMP, count INT`"
 
     def validate(self, node: Node, report: ProblemReport) -> bool:
-        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        if not isinstance(node, nodes.Scalar) or not isinstance(node.value, str):
             return self.reject(node, report)
         try:
             schema = parse_schema(node.value)
@@ -160,7 +147,7 @@ class _Declared(Record):
         if source != KAFKA:
             return True
         offsets, count = node.get("startingOffsets"), node.get("partitions")
-        partitions = count.value if isinstance(count, Scalar) else 1
+        partitions = count.value if isinstance(count, nodes.Scalar) else 1
         if isinstance(offsets, Items) and len(offsets.items) != partitions:
             report.add(offsets, f"`startingOffsets` has one offset for each partition: {partitions}")
             return False
@@ -398,9 +385,9 @@ def with_rows(case: Node, report: ProblemReport) -> Node:
 
     streams = child(case, "streams")
 
-    def of_stream(entry: Entry) -> Entry:
+    def of_stream(entry: nodes.Entry) -> nodes.Entry:
         rows = _with_rows(child(streams, str(entry.key.value)), report, entry.value)
-        return entry if rows is entry.value else Entry(entry.key, rows)
+        return entry if rows is entry.value else nodes.Entry(entry.key, rows)
 
     def arrival(node: Node) -> Node:
         if not isinstance(node, Entries):
@@ -409,7 +396,7 @@ def with_rows(case: Node, report: ProblemReport) -> Node:
         return node if all(map(is_, entries, node.entries)) else replace(node, entries=entries)
 
     for path in (("add",), ("backlog", "*"), ("restart", "add"), ("restart", "recreated")):
-        case = changed(case, ("steps", "*", *path), arrival)
+        case = nodes.changed(case, ("steps", "*", *path), arrival)
     return case
 
 
@@ -432,7 +419,7 @@ def _with_rows(stream: Node | None, report: ProblemReport, arriving: Node) -> No
     except NotRows as why:
         report.add(name, str(why))
         rows = ()
-    return Items(name.line, name.column, tuple(node_of(row, name, None) for row in rows))
+    return Items(name.line, name.column, tuple(nodes.node_of(row, name, None) for row in rows))
 
 
 def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:

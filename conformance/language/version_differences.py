@@ -14,22 +14,11 @@ from packaging.version import Version
 from conformance.core.case import Interface, Source
 from conformance.core.data import Json
 from conformance.core.versions import NotARange, SparkVersion, VersionRange, falling_into, releases
+from conformance.core.wording import nearest
 from conformance.language import shape as shapes
+from conformance.language import source as nodes
 from conformance.language.shape import ByKind, Choice, Definitions, Key, ListOf, Record, Shape, Text
-from conformance.language.source import (
-    Entries,
-    Entry,
-    Items,
-    Node,
-    ProblemReport,
-    Scalar,
-    child,
-    each_of,
-    entries_of,
-    items_of,
-    nearest,
-    text_of,
-)
+from conformance.language.source import Entries, Node, ProblemReport, Scalar, child, entries_of, items_of, text_of
 from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_numbers
 
 
@@ -65,7 +54,7 @@ class _Range(ByKind):
     def validate(self, node: Node, report: ProblemReport) -> bool:
         if not super().validate(node, report):
             return False
-        empty = [part for part in each_of(node) if not any(falling_into(VersionRange.parse(part.plain())))]
+        empty = [part for part in nodes.each_of(node) if not any(falling_into(VersionRange.parse(part.plain())))]
         for part in empty:
             report.add(part, f"{part.plain()!r} contains no Spark release")
         return not empty
@@ -298,7 +287,7 @@ def check_upgrades(case: Node, report: ProblemReport) -> None:
                 report.add(change.key, f"no step {change.key.value!r} exists")
             elif number == 1:
                 report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
-        for cut in each_of(entry, "cuts"):
+        for cut in nodes.each_of(entry, "cuts"):
             if isinstance(cut, Scalar) and isinstance(cut.value, int) and cut.value > len(steps):
                 report.add(cut, _no_step(cut.value, steps))
 
@@ -365,7 +354,7 @@ def _no_step(number: object, steps: tuple[Node, ...]) -> str:
 
 def _check_unchecked(change: Node, expect: Node | None, number: int, report: ProblemReport) -> None:
     unchecked = child(change, "unchecked")
-    if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
+    if not isinstance(unchecked, nodes.Items) or not report.is_valid(unchecked):
         return
     named: set[str] = set()
     for item in unchecked.items:
@@ -379,7 +368,7 @@ def _check_unchecked(change: Node, expect: Node | None, number: int, report: Pro
         named.add(key)
 
 
-def _check_repeats(change: Entry, expect: Node | None, number: int, report: ProblemReport) -> None:
+def _check_repeats(change: nodes.Entry, expect: Node | None, number: int, report: ProblemReport) -> None:
     """Report a change that says what the case says, unless it leaves something of `batches` out."""
     if not isinstance(change.value, Entries) or not change.value.entries or child(expect, "batches") is not None:
         return

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 
 from conformance.core.operations import OutputMode
+from conformance.model import operators
 from conformance.model import plan as logical
 from conformance.model.aggregation import aggregate, aggregate_sessions, session_rows, windows_of
 from conformance.model.catalyst.spark_plan import RequiredColumns
@@ -18,14 +19,7 @@ from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.group_functions import NO_STATE, apply_in_pandas_with_state, transform_with_state
 from conformance.model.joins import EMPTY, check_runs, join
 from conformance.model.lateness import is_window_column
-from conformance.model.operators import (
-    Effort,
-    OperatorContext,
-    OperatorEffects,
-    OperatorProgress,
-    OperatorResult,
-    State,
-)
+from conformance.model.operators import Effort, OperatorContext, OperatorProgress, OperatorResult, State
 from conformance.model.plan import Plan, stateful
 from conformance.model.rules import Rules
 from conformance.model.watermark import EventTimeStatistics
@@ -260,5 +254,5 @@ def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
         eviction_ms=context.evicting_ms,
         by_window=any(column.is_event_time and is_window_column(column) for column in columns),
         read=tuple(run.read[id(node)]),
-        **{effect.name: getattr(result, effect.name) for effect in fields(OperatorEffects)},
+        **{effect.name: getattr(result, effect.name) for effect in fields(operators.OperatorEffects)},
     )

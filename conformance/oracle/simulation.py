@@ -10,32 +10,12 @@ from decimal import Decimal
 from itertools import islice
 from typing import assert_never
 
+from conformance.core import observation as seen
 from conformance.core import operations
-from conformance.core.case import (
-    STATE_VIEW,
-    Action,
-    Add,
-    Alter,
-    Arrival,
-    Backlog,
-    Case,
-    Partitioned,
-    Restart,
-    Step,
-    WrittenRow,
-)
+from conformance.core.case import Action, Add, Alter, Arrival, Backlog, Case, Partitioned, Restart, Step, WrittenRow
 from conformance.core.data import Json
-from conformance.core.observation import (
-    DROPPED_ROWS,
-    BatchSeen,
-    Column,
-    ErrorSeen,
-    EventTime,
-    Observation,
-    SourceRead,
-    StepSeen,
-)
-from conformance.core.operations import Operation, Pipeline, sort_order
+from conformance.core.observation import DROPPED_ROWS, BatchSeen, Column, Observation, StepSeen
+from conformance.core.operations import STATE_VIEW, Operation, Pipeline, sort_order
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical, show
 from conformance.model import sql
@@ -400,7 +380,9 @@ class CaseSimulation:
             batches=tuple(self._batch_seen(batch) for batch in batches),
             watermark=checkpoint.watermark_ms,
             plan=None,
-            error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
+            error=None
+            if error is None
+            else seen.ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
             wall_ms=0,
             columns=self.columns,
         )
@@ -411,7 +393,7 @@ class CaseSimulation:
         has_watermark = bool(watermarks(self._query.written))
         read = dict(batch.read)
         names = [node.stream for node in walk(self._query.written) if isinstance(node, StreamSource)]
-        sources = [SourceRead(stream=name, rows=len(read.get(name, ())), moved=name in read) for name in names]
+        sources = [seen.SourceRead(stream=name, rows=len(read.get(name, ())), moved=name in read) for name in names]
         times = {} if batch.event_time is None else asdict(batch.event_time)
         shown_times = {"watermark": batch.watermark_ms, **times} if has_watermark else {}
         partitions = self._query.checkpoint.partitions
@@ -425,7 +407,7 @@ class CaseSimulation:
             rows=tuple(tuple(map(wire, row, self._types)) for row in batch.emitted),
             dropped=batch.dropped,
             state=tuple(operator.state_rows for operator in batch.operators),
-            event_time=EventTime(**times) if times else None,
+            event_time=seen.EventTime(**times) if times else None,
             duration_ms=0,
             progress={
                 "batchId": batch.id,

@@ -13,9 +13,9 @@ from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.core.wording import counted
+from conformance.core.wording import counted, unknown
 from conformance.language.printing import printed
-from conformance.language.source import MAX_BYTES, unknown
+from conformance.language.source import MAX_BYTES
 from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.many_rows import lines_of
 from conformance.own_job.sample import Sample

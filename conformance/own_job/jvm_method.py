@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from conformance.core.errors import WrongUsage
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from conformance.own_job.job_case import OwnQuery, own_function
 from harness.runtimes.own_code import Jar
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from conformance.own_job import program as programs
 from conformance.own_job.job_case import OwnQuery, check_function
 from conformance.own_job.jvm_method import function_or_method

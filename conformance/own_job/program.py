@@ -14,8 +14,7 @@ from typing import Protocol
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import Schema, parse_schema
-from conformance.core.wording import counted
-from conformance.language.source import unknown
+from conformance.core.wording import counted, unknown
 from conformance.language.streams import KAFKA
 from conformance.own_job import source_options
 from conformance.own_job.job_case import Flow, OwnQuery, of_flow

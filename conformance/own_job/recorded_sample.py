@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from conformance.own_job.written_time import json_object
 
 _DIGITS = 9

@@ -10,8 +10,7 @@ from pathlib import Path
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.wording import counted
-from conformance.language.source import unknown
+from conformance.core.wording import counted, unknown
 from conformance.own_job.job_case import Flow, OwnQuery, of_flow
 from conformance.own_job.sample import Sample
 from conformance.query.syntax import NotReadable, SqlStatement, conditions_of, query_of_flow, statements, tables_read

@@ -20,15 +20,7 @@ from conformance.core.case import Frozen
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.policies import rules
-from conformance.policies.rules import (
-    EngineRules,
-    LateByWindow,
-    Lateness,
-    Lowest,
-    LowestOfActive,
-    WatermarkPolicy,
-    wrapped,
-)
+from conformance.policies.rules import EngineRules, LateByWindow, Lateness, Lowest, WatermarkPolicy, wrapped
 from conformance.policies.trace import MIN, NANOS_PER_MILLI, ClockUnit, in_unit
 
 # Spark
@@ -542,7 +534,7 @@ def rules_of(name: str, given: Parameters, throttle: rules.Throttle) -> EngineRu
             engine = "Hazelcast Jet 0.5"
             return EngineRules(name, engine, policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
         timeout = in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)
-        waiting, late, lowest = IdleTimeout(policy, timeout), LateByWindow(), LowestOfActive("highest")
+        waiting, late, lowest = IdleTimeout(policy, timeout), LateByWindow(), rules.LowestOfActive("highest")
         return EngineRules(name, "Hazelcast Jet 0.6", waiting, late, lowest, throttle, clock_unit, one_source=True)
 
     since_0_6 = given.get("release") == "jet-0.6"
@@ -567,7 +559,7 @@ def rules_of(name: str, given: Parameters, throttle: rules.Throttle) -> EngineRu
             policy = BoundedOutOfOrderness(given["bound"])
             if "idleTimeout" in given:
                 policy = WithIdleness(policy, IdlenessTimer(given["idleTimeout"]))
-            return EngineRules(name, "Flink", policy, FlinkLateness(), LowestOfActive("unchanged"), throttle)
+            return EngineRules(name, "Flink", policy, FlinkLateness(), rules.LowestOfActive("unchanged"), throttle)
         case "limited-delay":
             policy = LimitedDelay(given["maxDelay"])
             return EngineRules(name, "Beam KafkaIO", policy, BeamLateness(), Lowest(), throttle)

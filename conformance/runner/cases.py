@@ -20,18 +20,10 @@ from conformance.core.case import AnyCase, Case, RunSource
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted, redact
+from conformance.judging import verdict as verdicts
 from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade, no_checkpoint
 from conformance.judging.expected import expects_nothing_yet
-from conformance.judging.verdict import (
-    AS_THE_CASE_SAYS,
-    NoAnswer,
-    Status,
-    Verdict,
-    combine,
-    judge,
-    no_answer,
-    not_applicable,
-)
+from conformance.judging.verdict import AS_THE_CASE_SAYS, NoAnswer, Verdict, judge, no_answer, not_applicable
 from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.runner import resources
 from conformance.runner.execution import CellPlan, Collector, Display, Judge, ResultsSink, Reuse, execute, unseen
@@ -303,7 +295,9 @@ class JudgeCases(Judge[Verdict]):
             return _no_answer(task, "not-run" if run.not_run else "broken", run.failure)
         if task.cut is not None:
             return judge_upgrade(*handoff_of(task), *run.observations)
-        verdict = combine([_judged(task.case, task.target.version, observation) for observation in run.observations])
+        verdict = verdicts.combine(
+            [_judged(task.case, task.target.version, observation) for observation in run.observations]
+        )
         return _explained(verdict, run, _conformed(run)) if verdict.status == "violates" else verdict
 
     def again(self, run: CellRun) -> Mapping[str, str] | None:
@@ -464,5 +458,5 @@ def policy_cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targ
         yield _cell(policy_case, TARGET, "violates" if findings else "conforms", *map(str, findings))
 
 
-def _cell(case: AnyCase, target: str, status: Status, *notes: str) -> Cell:
+def _cell(case: AnyCase, target: str, status: verdicts.Status, *notes: str) -> Cell:
     return Cell(case=case.id, family=case.family, case_digest=case.digest, target=target, status=status, notes=notes)

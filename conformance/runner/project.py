@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.errors import WrongUsage
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import Jar, JarPackage, OwnCode, requirements_in
 

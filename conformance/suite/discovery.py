@@ -18,9 +18,10 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.data import text_digest
 from conformance.core.errors import WrongUsage
+from conformance.core.wording import unknown
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue, files_of
-from conformance.language.source import MAX_BYTES, unknown
+from conformance.language.source import MAX_BYTES
 from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")

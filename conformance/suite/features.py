@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from conformance.query import read_query
 from conformance.query.reading import JoinKind, QueryReading, read_plan
 

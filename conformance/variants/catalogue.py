@@ -10,21 +10,8 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from conformance.core.case import (
-    TABLE_FORMATS,
-    Action,
-    Add,
-    Arrival,
-    Backlog,
-    Case,
-    Expectation,
-    KafkaSource,
-    Partitioned,
-    Restart,
-    Start,
-    Step,
-    TableFormat,
-)
+from conformance.core import case as case_values
+from conformance.core.case import TABLE_FORMATS, Add, Arrival, Backlog, Case, Partitioned, Restart, Step
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import BatchSeen, EventTime, Observation, StepSeen
@@ -32,8 +19,8 @@ from conformance.core.operations import From, Opaque, Operation, PythonState, Tr
 from conformance.core.spark_types import DataType, parse_type
 from conformance.core.values import canonical, show
 from conformance.core.versions import StateStore, VersionRange, releases
+from conformance.core.wording import unknown
 from conformance.language.catalogue import DESCRIPTIONS
-from conformance.language.source import unknown
 from conformance.language.streams import KAFKA
 
 
@@ -108,7 +95,7 @@ def rearranged(how: Arrangement, case: Case) -> Iterator[VariantOutput]:
     def arranged(arrival: Arrival) -> Arrival:
         return {stream: how(stream, rows) for stream, rows in arrival.items()}
 
-    def action_of(step: Step) -> Action:
+    def action_of(step: Step) -> case_values.Action:
         match step.action:
             case Add(streams=arrival):
                 return Add(streams=arranged(arrival))
@@ -139,11 +126,11 @@ def from_kafka(case: Case) -> Iterator[VariantOutput]:
     for arrival in (arrival for step in case.steps for arrival in step.arrivals()):
         for name, rows in arrival.items():
             partitions[name] = max(partitions[name], len(rows.partitions))
-    topics = {name: KafkaSource(partitions=count) for name, count in partitions.items()}
+    topics = {name: case_values.KafkaSource(partitions=count) for name, count in partitions.items()}
     yield VariantOutput(case.model_copy(update={"topics": topics}))
 
 
-def from_table(format: TableFormat, case: Case) -> Iterator[VariantOutput]:
+def from_table(format: case_values.TableFormat, case: Case) -> Iterator[VariantOutput]:
     if _reads_only_files_one_by_one(case):
         yield VariantOutput(case.model_copy(update={"tables": dict.fromkeys(case.streams, format)}))
 
@@ -174,7 +161,7 @@ def restarted(case: Case) -> Iterator[VariantOutput]:
         return
     for before, step in pairwise(case.steps):
         at = step.number
-        if any(isinstance(near.action, Restart | Start) for near in (before, step)):
+        if any(isinstance(near.action, Restart | case_values.Start) for near in (before, step)):
             continue
         if any(case.upgrade_between(version, version, at) is not None for version in releases()):
             continue
@@ -249,7 +236,7 @@ class WithSettings:
         stateful = {operation.name for operation in case.operations() if operation.may_keep_state}
         if self.only is not None and stateful != {self.only}:
             return
-        expected: list[Expectation | None] = [step.expect for step in case.steps]
+        expected: list[case_values.Expectation | None] = [step.expect for step in case.steps]
         for entry in case.differs:
             expected += [entry.expect, *entry.steps.values()]
         checks_internals = any(stated is not None and (stated.plan or stated.progress) for stated in expected)

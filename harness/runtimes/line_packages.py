@@ -12,7 +12,7 @@ from conformance.core.case import TableFormat
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
-from conformance.language.source import unknown
+from conformance.core.wording import unknown
 from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, fetch_with_dependencies, known_jars, not_shipped
 from harness.errors import HarnessError

@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Strength
 from conformance.core.output_file import LOOKED_AT, FileKind
-from conformance.core.wording import counted
+from conformance.core.wording import counted, unknown
 from conformance.judging.comparison import MEANINGS, code_of_comparison
-from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml, unknown
+from conformance.language.source import Entries, InvalidCase, Items, Node, ProblemReport, Scalar, read_yaml
 from conformance.suite.conditions import UNKNOWN, Condition, counts
 from conformance.suite.features import relevance
 from reports.analysis.change import NOTHING_COMPARED, Change, Changes, changes
