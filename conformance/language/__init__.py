@@ -3,7 +3,7 @@
 ``source`` parses YAML into nodes. A ``shape`` states once what a place may hold: the reader,
 the JSON Schema and the values of the model all come from it. ``case_file``, ``streams``, ``pipelines``, ``steps``,
 ``version_differences`` and ``policy_file`` are the grammar in shapes and the rules that relate several places to each other;
-``row_checks`` and ``query_checks`` are rules alone.
+``query_checks`` is rules alone.
 """
 
 from __future__ import annotations

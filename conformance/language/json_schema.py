@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from conformance.language.case_file import CASE
-from conformance.language.matrix import KEY, SCHEMA
 from conformance.language.policy_file import POLICY_CASE, POLICY_KEYS
+from conformance.language.reader import KEY, SCHEMA
 from conformance.language.shape import Definitions
 
 ADDRESS = "https://raw.githubusercontent.com/watermark-conformance/watermark-conformance/main/cases/schema.json"

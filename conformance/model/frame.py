@@ -11,6 +11,7 @@ from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.operations import ApplyInPandasWithState, Dropna, JoinType, TransformWithState
 from conformance.core.spark_types import Schema
 from conformance.model import plan as logical
+from conformance.model.checks import columns_of_state
 from conformance.model.columns import BOOLEAN, INT, WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, unchanged
@@ -19,7 +20,6 @@ from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSO
 from conformance.model.parsing import Parsed, parse, resolve, syntax
 from conformance.model.plan import Plan, SortKey, is_streaming, walk, watermarks
 from conformance.model.rules import Rules
-from conformance.model.state_schema import columns_of_state
 
 MOST_COLUMNS = 1_000
 """The columns that a query selects, up to which the model predicts: ``*`` and ``a.*`` can double them."""

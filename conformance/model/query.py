@@ -14,14 +14,13 @@ from conformance.model import plan as logical
 from conformance.model.aggregation import check_functions
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.checkpoint import STATE_BEFORE_THE_FIRST, CommitLogEntry, ModelCheckpoint, OffsetLogEntry
-from conformance.model.checks import QuerySettings, in_rocksdb
+from conformance.model.checks import QuerySettings, check_processor, in_rocksdb, taken_over
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.join_bounds import bounds
 from conformance.model.operators import BatchProgress
 from conformance.model.plan import Plan, beneath, expressions, operator_name, stateful, streams, walk
 from conformance.model.rules import Rules
-from conformance.model.state_schema import check_processor, taken_over
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 

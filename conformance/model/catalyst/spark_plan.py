@@ -106,7 +106,7 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
         case logical.StateFunction():
             keys, values = [str(key.type) for key in node.keys], [node.function]
         case logical.StatefulProcessor():
-            keys, values = [str(key.type) for key in node.keys], []  # `state_schema` compares the values
+            keys, values = [str(key.type) for key in node.keys], []  # `checks` compares the values
         case logical.Join():
             keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
             values = [

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
+from conformance.model.checks import columns_of_state
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.state_schema import columns_of_state
 from tests.support.group_functions import ROCKSDB, at, batches, emitted, function, processor, started
 
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
