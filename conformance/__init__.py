@@ -4,8 +4,6 @@ The names in ``__all__`` are the public interface; everything else may change in
 used, so ``import conformance`` costs nothing.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

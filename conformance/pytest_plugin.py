@@ -5,8 +5,6 @@ engines (``conformance.pytest_items``) takes half a second to import, so it is i
 fixture.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from functools import partial

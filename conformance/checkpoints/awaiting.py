@@ -3,8 +3,6 @@
 The rules are data, ``changes.yaml``; each names a case of the suite that shows it, or the place in Spark's source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -4,8 +4,6 @@ Its two logs have the offsets of each planned micro-batch, and the micro-batches
 micro-batch; its first line is the version of its format. Source: ``OffsetSeqLog`` and ``CommitLog`` of Spark.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """The command line: each command parses its arguments, calls one function and renders what it gives."""
 
-from __future__ import annotations
-
 import signal
 
 

@@ -1,7 +1,5 @@
 """``conformance check``: whether one's own job behaves differently on another version."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence

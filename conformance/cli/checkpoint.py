@@ -1,7 +1,5 @@
 """``conformance checkpoint``: what a checkpoint says and what another version does with it, without Spark; or whether it resumes there."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime

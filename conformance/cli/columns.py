@@ -1,7 +1,5 @@
 """``conformance maintain columns``: results of somebody's Spark with where they come from, checked and compared with Apache's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``conformance maintain combine``: the results of several runs as one matrix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

@@ -1,7 +1,5 @@
 """The commands by name. A command's module is imported only when the command is called."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

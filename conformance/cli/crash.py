@@ -1,7 +1,5 @@
 """``conformance maintain crash``: a query restarted from checkpoints that a crash in a micro-batch may leave."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

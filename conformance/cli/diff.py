@@ -1,7 +1,5 @@
 """``conformance maintain diff A B``: whether two runs of the same versions saw the same, cell by cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

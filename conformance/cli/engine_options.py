@@ -3,8 +3,6 @@
 Of a comparison of two versions they say, too, on which side a cluster or a Connect server runs.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path

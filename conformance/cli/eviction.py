@@ -1,7 +1,5 @@
 """``conformance eviction``: when the state of a stream-stream join lets a row go, by the reference model."""
 
-from __future__ import annotations
-
 import typer
 from rich.text import Text
 

@@ -1,7 +1,5 @@
 """``conformance case export FORMAT``: results for CI systems and other programs; a case as a program of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args

@@ -1,7 +1,5 @@
 """``conformance maintain fuzz``: generated cases, and where Sparks and the reference model disagree on them."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``conformance gate``: whether results change between two Spark versions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

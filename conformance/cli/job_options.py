@@ -1,7 +1,5 @@
 """Options of the commands that run one's own job, and how they print their results."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack

@@ -5,8 +5,6 @@ Exit codes: 0 conforms · 1 does not conform · 2 wrong usage or an invalid case
 machine failed, or we did. Every error takes one or two lines; ``--debug`` adds the traceback.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``conformance case new``: a case to start from."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, TypeAlias

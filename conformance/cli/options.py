@@ -3,8 +3,6 @@
 A command takes a group of options as one frozen value: with ``@grouped`` each field of the group is an option of its own.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """``conformance maintain policies``: one trace under the watermark policies of several engines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

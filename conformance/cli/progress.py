@@ -1,7 +1,5 @@
 """Progress of a run on standard error: a bar on a terminal, else a line per answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``conformance case record``: what Spark does with a case, as the expectations of the case."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

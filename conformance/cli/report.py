@@ -1,7 +1,5 @@
 """``conformance report``: results as HTML pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

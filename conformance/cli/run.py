@@ -1,7 +1,5 @@
 """``conformance run``: every case on every chosen version, judged, kept, and printed as a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import ceil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``conformance sample``: templates or recorded rows of the samples that a program needs."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

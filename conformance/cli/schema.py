@@ -1,7 +1,5 @@
 """``conformance case schema``: the JSON Schema of a case, for editors."""
 
-from __future__ import annotations
-
 import typer
 
 

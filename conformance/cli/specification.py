@@ -1,7 +1,5 @@
 """``conformance maintain specification``: what Spark's event-time semantics are, as tested, statement by statement."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

@@ -1,7 +1,5 @@
 """``conformance targets``: the Spark versions, which of them can run here, and how to install them."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """``conformance upgrade``: checkpoints that one version wrote, resumed by another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

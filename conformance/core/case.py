@@ -1,7 +1,5 @@
 """A case as written: frozen values structured like the YAML, which ``conformance.language`` reads. See ``docs/case-language``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path

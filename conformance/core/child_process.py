@@ -5,8 +5,6 @@ folder above. So whoever starts a program says where it runs and which environme
 folder runs there. A program and the folder have absolute paths, because a relative one means another file elsewhere.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

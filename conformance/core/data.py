@@ -1,7 +1,5 @@
 """What is written down as data: the YAML files beside the code."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Metrics that only some Spark versions report, listed in ``metrics.yaml``: see ``docs/case-language/expectations.md``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Files that commands write: complete or not there, and never in place of a file of another kind."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -10,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, ClassVar, TextIO
+from typing import BinaryIO, ClassVar, Self, TextIO
 
 LOOKED_AT = 1 << 20
 """The most bytes that are read of an existing file to see what it is."""
@@ -138,7 +136,7 @@ class OutputFile:
         with suppress(OSError):
             self.file.close()
 
-    def __enter__(self) -> OutputFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

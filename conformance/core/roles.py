@@ -3,8 +3,6 @@
 Code that asks for roles serves a new operation without a change. ``conformance.language.pipelines`` has the grammar of each.
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from typing import Any

@@ -1,7 +1,5 @@
 """Temporary folders: removed at their end, and by a later process if theirs was killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

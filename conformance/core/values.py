@@ -6,8 +6,6 @@ frozenset of pairs, a date its ISO text, BINARY bytes, NaN and the infinities th
 under "Values" in ``docs/case-language/streams.md`` and the wire format of ``conformance.core.observation``.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """Wording of messages, and text made safe to print: of strangers, and with secrets of the user's options taken out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

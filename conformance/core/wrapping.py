@@ -1,7 +1,5 @@
 """Lines of a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 

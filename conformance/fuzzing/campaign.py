@@ -3,8 +3,6 @@
 A discrepancy is written as a case: it expects the answer of one oracle, has the other's under ``differs``, and says how to reproduce it.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Oracles, who answer what a case does, and their answers compared: agreement, a difference that a rule explains, or a discrepancy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

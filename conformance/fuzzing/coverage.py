@@ -1,7 +1,5 @@
 """Generates cases: half of them new, half of them mutations of cases that covered something new in the reference model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Shrinks a case: applies reductions, each of which removes or simplifies one thing, as long as it still shows the difference."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

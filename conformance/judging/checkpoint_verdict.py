@@ -8,8 +8,6 @@ A query that writes each micro-batch by its id (``foreachBatch``) may get one tw
 same rows, or it refuses with an error that says what is wrong; it never emits other rows, and loses none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

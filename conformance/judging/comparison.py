@@ -15,8 +15,6 @@ This is the only comparison of two answers: engine with engine, engine with mode
   predict every class of an error (``error_classes=False``).
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping

@@ -8,8 +8,6 @@ the previous micro-batch the one it should run with: Spark's ``OffsetSeqMetadata
 of the state while they change; the data source ``statestore``, where it was asked, has read them from the checkpoint.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The rules are in ``docs/case-language/``: ``expectations.md`` and ``versions-that-differ.md``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias

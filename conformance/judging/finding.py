@@ -4,13 +4,11 @@ Values inside a finding are JSON in the notation of the case language (an instan
 programs.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -46,7 +44,7 @@ class FindingLocation(FrozenRecord):
     batches: tuple[int, ...] = ()
 
     @classmethod
-    def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> FindingLocation:
+    def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> Self:
         name = case.steps[number - 1].name if number <= len(case.steps) else None
         line = case.lines.get(f"steps.{number}")
         return cls(file=case.file, line=line, step=number, name=name, batches=batches)

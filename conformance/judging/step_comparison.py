@@ -3,8 +3,6 @@
 The rules are in ``docs/case-language/expectations.md``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -12,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from conformance.core import metrics
 from conformance.core.case import Case, ExpectedBatch, WrittenRow
@@ -49,7 +47,7 @@ class OutputSchema:
     """Whether doubles are also compared by sign, that of zero included, and by 12 digits, as two engines compute them."""
 
     @classmethod
-    def of(cls, columns: tuple[Column, ...], *, exact: bool = False) -> OutputSchema:
+    def of(cls, columns: tuple[Column, ...], *, exact: bool = False) -> Self:
         """Parse the types. Values of a type that no case can write, such as a user-defined type, are compared as text."""
         return cls(columns, tuple(_type(column.type) for column in columns), exact)
 

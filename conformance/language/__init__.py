@@ -6,8 +6,6 @@ the JSON Schema and the values of the model all come from it. ``case_file``, ``s
 ``query_checks`` is rules alone.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 

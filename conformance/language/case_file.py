@@ -4,8 +4,6 @@ Streams are declared and read, rows that arrive and that are expected fit their 
 nothing that needs another.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

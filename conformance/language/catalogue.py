@@ -5,13 +5,11 @@ They are at the root of the suite: ``behaviours.yaml`` (which makes a folder a s
 their entries name cases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from conformance.core.case import Upgrade
 from conformance.core.wording import nearest
@@ -97,7 +95,7 @@ class Catalogue:
     that their digests leave out."""
 
     @classmethod
-    def at(cls, root: Path) -> Catalogue | None:
+    def at(cls, root: Path) -> Self | None:
         """Read the catalogues in a folder; return None if the folder is not the root of a suite. Raises `InvalidCase` for a wrong file."""
         if not (root / FILES["behaviours"]).is_file():
             return None

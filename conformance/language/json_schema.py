@@ -4,8 +4,6 @@
 single places of a file; only ``conformance case validate`` checks how they relate to each other.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

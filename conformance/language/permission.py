@@ -6,8 +6,6 @@ particular a relation is a single name that the case or the statement defines: S
 ``confs.yaml`` has the settings: which versions know them, and which need no permission.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

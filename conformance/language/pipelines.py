@@ -1,7 +1,5 @@
 """Pipelines: lists of operations, each named after its DataFrame method."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never

@@ -1,7 +1,5 @@
 """Policy cases: their grammar, the rules that relate several places, and how a document becomes a ``PolicyCase``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import get_args
 

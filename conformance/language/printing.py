@@ -1,7 +1,5 @@
 """Formats a case as YAML in the style of hand-written ones; ``read_case`` reads back the same case."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ any type; within longer text the value is inserted as text. A mapping entry or l
 value lacks the key.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

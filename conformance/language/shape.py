@@ -5,8 +5,6 @@ The reader checks nodes with it, the JSON Schema is generated from it, and ``val
 model holds. The shapes of single values come first, then those of lists and mappings.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

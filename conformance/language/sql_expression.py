@@ -3,8 +3,6 @@
 Whoever asks gets an answer only where it is certain: what a rule here does not know is taken for right.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

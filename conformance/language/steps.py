@@ -1,7 +1,5 @@
 """Steps: one action each and what it must produce; which sequences cannot happen or would check nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """``differs`` and ``upgrades``: ranges of versions, and pairs of them, for which another result is expected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache

@@ -4,8 +4,6 @@ Rows of a key that are at most one gap apart share a session. Sources: SPARK-181
 Modes" and "Types of time windows" of the guide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter

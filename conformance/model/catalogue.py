@@ -3,8 +3,6 @@
 ``rules_of`` builds the rules of one version, ``other_readings`` and ``WrongModel`` change one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache

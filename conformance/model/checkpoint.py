@@ -1,8 +1,7 @@
 """The checkpoint: offset log, commit log and state. Source: "Recovering from Failures" of the guide."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.model.execution import BatchData, States
@@ -82,7 +81,7 @@ class ModelCheckpoint:
         """The watermark that a micro-batch was planned with; 0 for one before the first."""
         return self.planned[id].watermark_ms if 0 <= id < len(self.planned) else 0
 
-    def without_newest_commit(self) -> ModelCheckpoint:
+    def without_newest_commit(self) -> Self:
         """As if the engine had died between planning and committing its last micro-batch."""
         newest = self.planned[-1].id if self.planned else None
         return replace(self, committed={id: commit for id, commit in self.committed.items() if id != newest})

@@ -8,8 +8,6 @@ of the transformWithState guide; `StateSchemaCompatibilityChecker.check` and `Sc
 (`StateSchemaAndOperatorMetadataRule`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

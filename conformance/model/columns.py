@@ -1,7 +1,5 @@
 """Columns of a frame, and the values of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias

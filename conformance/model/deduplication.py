@@ -1,7 +1,5 @@
 """``dropDuplicates`` and ``dropDuplicatesWithinWatermark``. Sources: "Streaming Deduplication" of the guide, SPARK-19497, SPARK-42931."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from conformance.model.columns import Attribute, Row, Value

@@ -1,7 +1,5 @@
 """The ways a query ends without a result: Spark refuses it, the model cannot predict it, or the model has a defect."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 

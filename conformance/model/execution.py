@@ -1,7 +1,5 @@
 """Executes one micro-batch: rows flow from the sources through the plan, and stateful operators update their state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial

@@ -1,7 +1,5 @@
 """Scalar functions, operators and aggregate functions: their values and types."""
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -7,8 +7,6 @@ SPARK-46815, SPARK-50387 (timers), SPARK-47960 (event-time column). The function
 ``harness/driver/state_functions.py`` and ``harness/driver/stateful_processors.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Source: SPARK-22136, `StreamingJoinHelper`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache

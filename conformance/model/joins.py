@@ -1,7 +1,5 @@
 """Stream-stream joins: matches, null rows, and the state of each side. Sources: SPARK-22136, "Join Operations" of the guide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

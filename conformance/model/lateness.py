@@ -3,8 +3,6 @@
 The comparisons themselves, which differ by version, are rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins

@@ -1,7 +1,5 @@
 """What a stateful operator gets, returns and reports in one micro-batch, and how it compares event times with watermarks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias

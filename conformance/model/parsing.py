@@ -1,7 +1,5 @@
 """Parses Spark SQL expressions into ``Expression`` trees over the columns of a frame."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

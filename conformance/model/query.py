@@ -4,8 +4,6 @@ A micro-batch runs if a stream has new rows; one without data runs if the waterm
 Sources: SPARK-24156 (no-data micro-batches), SPARK-24699 (once), SPARK-36533 (availableNow).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

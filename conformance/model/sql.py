@@ -1,7 +1,5 @@
 """SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, HAVING, DISTINCT, ORDER BY, LIMIT, UNION, WITH and WATERMARK."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -3,8 +3,6 @@
 Both are µs since the epoch, what the clock shows as if it were UTC. No zone, None, is UTC.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo

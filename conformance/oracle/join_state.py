@@ -3,9 +3,8 @@
 The bounds are those with which the model evicts (`conformance.model.join_bounds`), so that the cases that prove the model prove this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
@@ -34,7 +33,7 @@ class JoinInput:
     """None if it has no watermark."""
 
     @classmethod
-    def parse(cls, text: str) -> JoinInput:
+    def parse(cls, text: str) -> Self:
         """Read ``order_time 10 minutes``, or ``order_time`` without a watermark."""
         column, _, delay = text.strip().partition(" ")
         return cls(column, delay.strip() or None)

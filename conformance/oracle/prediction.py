@@ -3,8 +3,6 @@
 The model gets the case without its expectations, so the code that judges an engine can judge the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Runs a case on the reference model: builds its query, takes its steps, and records an ``Observation`` as an engine would."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -5,8 +5,6 @@ Both are warnings of cases. Without ``error``, an entry that calls a feature uns
 come out a micro-batch too early or too late. The reference model says what a version does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where two Spark versions first differ on a case according to the reference model, and the rule that causes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Such a case says nothing about Spark and is never sent to an engine: its target 
 ``docs/case-language/policy-cases.md``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -6,8 +6,6 @@ new frame and 0.6 the border of that frame. What is not above the last emitted w
 (``replay.NotIncreasing``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self, TypeAlias

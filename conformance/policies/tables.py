@@ -6,8 +6,6 @@ A Spark case becomes a trace: rows become events, micro-batches boundaries, and 
 has the delay of the first one becomes an input. A Spark case has no clock, so one is added; the assumptions of the trace say so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any

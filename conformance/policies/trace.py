@@ -4,8 +4,6 @@ Event times are in the unit of the engine, usually milliseconds since the epoch;
 in ``clock_unit``, and each engine's rules read it in the engine's own unit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

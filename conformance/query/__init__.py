@@ -1,7 +1,5 @@
 """One typed reading of a query, made from its pipeline and SQL or from an engine's plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from conformance.core.operations import Pipeline

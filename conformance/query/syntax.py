@@ -4,8 +4,6 @@ sqlglot reads ``GROUP BY window(…)`` as the WINDOW clause unless the name is q
 (SPARK-53687), which stands where TABLESAMPLE may stand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -5,8 +5,6 @@ The column `MODEL` answers cases on watermark policies: such a case is ``not-app
 neither counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -1,12 +1,10 @@
 """What plans of runs share: options, chosen targets, limits, working files, a runtime, and a clean end when a run is interrupted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.errors import WrongUsage, cause, on_stop
@@ -75,7 +73,7 @@ class Concurrency:
             conf=store.conf if store else {},
         )
 
-    def one_by_one(self) -> Concurrency:
+    def one_by_one(self) -> Self:
         """Let the runs follow each other, because what they write outside the trial may be one table, one file."""
         return replace(self, jobs=1, side_by_side=1)
 

@@ -1,7 +1,5 @@
 """Spark's own reader of the state of checkpoints, in an engine that starts when it is asked first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 

@@ -1,7 +1,5 @@
 """Checkpoints handed from version to version: planned from what the user asked for, judged, and kept in a results file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

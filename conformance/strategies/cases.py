@@ -1,7 +1,5 @@
 """Whole cases (a pipeline, its settings and a trace), and cases derived from others by one change."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Pipelines by family: every operation of the case language, alone and combined, with its effect on columns and event time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """A case to start from, for the author's own function: its streams come from the text of the module, which is not executed."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,10 +1,8 @@
 """The condition under which a job meets what a case shows: default settings, a setting, a state store, an edited checkpoint, a restart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from conformance.core.case import Action, Alter, Case, Restart
 from conformance.core.observation import FrozenRecord
@@ -53,7 +51,7 @@ class Condition(FrozenRecord):
     """Whether only a restart shows it."""
 
     @classmethod
-    def of(cls, case: Case, last: int | None = None, *, restart: bool | None = None) -> Condition:
+    def of(cls, case: Case, last: int | None = None, *, restart: bool | None = None) -> Self:
         """Derive the condition from what the case does.
 
         Args:

@@ -1,7 +1,5 @@
 """Coverage: which entries of a suite's catalogues its cases cover, which of Spark's tests they carry in part, and which none covers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

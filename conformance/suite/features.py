@@ -1,7 +1,5 @@
 """The features that a query uses, in the terms users would filter by, and which cases concern a query that uses some."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal, TypeAlias
 

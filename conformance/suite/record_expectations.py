@@ -4,8 +4,6 @@ The text is edited in place, so comments, order and layout are preserved. The st
 today, but not documented.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

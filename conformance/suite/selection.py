@@ -1,14 +1,12 @@
 """Parts of a suite: the smoke cases, the cases with a tag, a shard for a machine, the cases that changed; how long each takes."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from conformance.core.case import Add, Backlog, Case, Restart, Step
 from conformance.core.child_process import run, which
@@ -86,7 +84,7 @@ class Shard:
     of: int
 
     @classmethod
-    def parse(cls, text: str) -> Shard:
+    def parse(cls, text: str) -> Self:
         """Read ``N/M`` with N from 1 to M; raise `WrongUsage` for any other text."""
         match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
         if not match or not 1 <= int(match[1]) <= int(match[2]):

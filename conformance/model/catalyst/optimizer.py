@@ -1,7 +1,5 @@
 """Where Spark's optimiser places filters, and which columns it prunes or treats as constants, as far as that is visible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
