@@ -60,7 +60,7 @@ def test_in_a_column(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     replace(results, header=header, cells=tuple(cells)).write(tmp_path / "acme.jsonl")
     about = {"title": "Acme", "by": "Acme", "build": "1", "suite": "1.0.0", "covers": "part", "note": "a few cases"}
     (tmp_path / "acme.yaml").write_text(yaml.safe_dump(about), encoding="utf-8")
-    monkeypatch.setattr("conformance.cli.columns.problems_of_submission", lambda *_: ())
+    monkeypatch.setattr("conformance.cli.columns.analysis.problems_of_submission", lambda *_: ())
     monkeypatch.setattr(
         "conformance.cli.columns.discovery.valid",
         lambda: type("S", (), {"digest": "", "cases": [_Digest(cell.case, cell.case_digest) for cell in cells]}),

@@ -18,7 +18,7 @@ from conformance.cli.main import app, main
 from conformance.core import child_process
 from conformance.core.child_process import limited_memory
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing import campaign
+from conformance.fuzzing import campaign, comparison
 from conformance.fuzzing.comparison import ModelOracle, OracleAnswer
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
@@ -45,7 +45,7 @@ def one_of_them_wrong(monkeypatch, two_versions):
         rules = rules_of(version)
         return ModelOracle(version, WRONG.of(rules) if version.line == "3.4" else rules)
 
-    monkeypatch.setattr(campaign, "ModelOracle", oracle)
+    monkeypatch.setattr(comparison, "ModelOracle", oracle)
 
 
 def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
@@ -98,7 +98,7 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
                 os.kill(os.getpid(), request.param)
             return super().answers(cases)
 
-    monkeypatch.setattr(campaign, "ModelOracle", Stopping)
+    monkeypatch.setattr(comparison, "ModelOracle", Stopping)
     before = signal.signal(request.param, signal.default_int_handler)  # under nohup, SIGHUP is ignored and stays so
     yield
     signal.signal(request.param, before)
@@ -115,7 +115,7 @@ def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versio
             said = super().answers(cases)
             return [said[0], *(OracleAnswer(None, "the engine ended with signal 9") for _ in cases[1:])]
 
-    monkeypatch.setattr(campaign, "ModelOracle", Dying)
+    monkeypatch.setattr(comparison, "ModelOracle", Dying)
     done = run("--model", "--max-cases", "4", "--seed", "3", "--output", str(tmp_path / "found"))
     assert "4 cases in" in done.output
     assert done.exit_code == 3

@@ -40,7 +40,7 @@ def test_every_key_is_read() -> None:
         IdlePoll("right"),
         BatchBoundary(),
     )
-    rules = case.question.rules
+    rules = case.rules
     assert isinstance(rules.policy, IdleTimeout)
     assert (rules.engine, rules.policy.timeout) == ("Hazelcast Jet 0.6", 5)
     second = case.steps[1]
@@ -71,7 +71,7 @@ def test_formatting_does_not_matter_to_the_digest(tmp_path: Path) -> None:
 def test_a_share_may_be_any_notation_of_a_number(tmp_path: Path) -> None:
     for text, share in [("0.1", "0.1"), ("1", "1"), ("1.0", "1"), ("1e-1", "0.1")]:
         (tmp_path / "a.yaml").write_text(f"title: x\npolicy: {{quantile: {{quantile: {text}}}}}\ntrace: [event: 1]\n")
-        policy = read(tmp_path / "a.yaml").question.rules.policy
+        policy = read(tmp_path / "a.yaml").rules.policy
         assert getattr(policy, "quantile", None) == Decimal(share)
 
 
