@@ -230,7 +230,7 @@ class RuleReader:
     """A function of the model that decides by a rule."""
 
     name: str
-    """``conformance.model.operators.is_late``."""
+    """``conformance.model.lateness.is_late``."""
     text: str | None
     """Its source; None if that is long."""
 

@@ -156,7 +156,7 @@ def test_a_rule_is_shown_with_its_versions_and_the_functions_that_read_it():
     assert "rules.late_watermark = 'own batch'" in page
     assert "Spark `<3.4`: Lateness is decided by the watermark of the same micro-batch." in page
     assert "Read by `conformance.model.query.Query._execute`." in page
-    assert "Read by `conformance.model.operators.is_late`:\n\n```python\ndef is_late(" in page
+    assert "Read by `conformance.model.lateness.is_late`:\n\n```python\ndef is_late(" in page
     assert "def _at_or_before(time_us: int, watermark_ms: int) -> bool:" in page
 
 
