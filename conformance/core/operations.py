@@ -34,7 +34,7 @@ STATEFUL_PROCESSORS = (
     "number_rows_for_a_day",
     "number_rows_for_a_millisecond",
 )
-"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
+"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/state_functions.py``."""
 
 STATE_VIEW = "state"
 """The view that an ``initialState`` may read: the rows of the statestore source for the checkpoint before a ``new`` one."""

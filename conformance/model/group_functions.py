@@ -4,7 +4,7 @@ timeouts and timers.
 Sources: `FlatMapGroupsInPandasWithStateExec`, `FlatMapGroupsWithStateExecBase`, `PandasGroupUtils`, ``pyspark.sql.streaming.state``;
 SPARK-20714 (timeouts), SPARK-40434; `TransformWithStateInPySparkExec`, `TransformWithStateExecBase`, `UpdateEventTimeColumnExec`;
 SPARK-46815, SPARK-50387 (timers), SPARK-47960 (event-time column). The functions and processors are those of
-``harness/driver/state_functions.py`` and ``harness/driver/stateful_processors.py``.
+``harness/driver/state_functions.py``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -17,8 +17,8 @@ import shutil
 import time
 from typing import Any, Callable, Iterable, Iterator
 
+from .errors import MissingName
 from .files import SparkFiles, WritableFiles, one_file
-from .origin import MissingName
 from .request import ArrivingBatch, Partitions, RowsInFile, StreamRequest
 
 JSON_OPTIONS = {

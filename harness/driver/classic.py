@@ -7,19 +7,18 @@ import os
 import threading
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from . import outage, session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
-from .errors import DriverFailure, FailureReason
-from .files import HadoopFiles, LocalFiles
+from .errors import DriverFailure, FailureReason, method
+from .files import HadoopFiles, LocalFiles, WritableFiles
 from .jobs import main_program
 from .jobs.query_starts import choose_manager, record_refusals
 from .jobs.threads import SessionOfThread, of_thread
 from .kill_point import Breakpoint, stop_after_commit, stop_before_commit
-from .origin import method
 from .progress import native_operators
 from .request import StreamRequest
 from .tables import TableArrivals
@@ -46,7 +45,7 @@ class Classic:
         self._manager = hidden.pop(session.MANAGER, None) or settings.pop(session.MANAGER, None)
         record_refusals(protocol)
         self.spark = session.start(work, settings, hidden)
-        self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
+        self.files: WritableFiles = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._native = self.spark.conf.get("spark.conformance.native", None)
         self._session_class = session.session_class(self.spark)

@@ -20,10 +20,9 @@ from . import outage
 from .arrivals import Arrivals, FileArrivals, JobArrivals
 from .backend import OnEmitted, identity
 from .capture import Capture
-from .errors import DriverFailure, FailureReason, grpc_details
+from .errors import DriverFailure, FailureReason, grpc_details, raised_by_driver
 from .files import LocalFiles, ReadableFiles, SparkFiles
 from .kill_point import Breakpoint
-from .origin import raised_by_driver
 from .request import StreamRequest
 from .session import SESSION_SETTINGS, own_settings
 from .values import encode_row

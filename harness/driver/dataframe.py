@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
-from .errors import NotPermitted
+from .errors import NotPermitted, method
 from .jobs.own_code import AuthorCode, drop_views
 from .jobs.program import LEFT_OUT, ProgramSource
-from .origin import method
 from .permission import check_statement
-from .state_functions import STATE_FUNCTIONS, check_packages
-from .stateful_processors import ROW_PROCESSORS, STATEFUL_PROCESSORS
+from .state_functions import ROW_PROCESSORS, STATE_FUNCTIONS, STATEFUL_PROCESSORS, check_packages
 
 _SETTING = re.compile(r"SET\s+`?([\w.]+)`?\s*=", re.IGNORECASE)
 Operation = Dict[str, Any]

@@ -13,12 +13,23 @@ from .backend import DEFAULTS, DELAY, ROWS_AT, Backend, OnEmitted
 from .checkpoint import READ_STATE, CheckpointLogs, newest_path, state_as_constants, stored_state
 from .clock import DrivenClock
 from .dataframe import build, delayed
-from .errors import DriverFailure, EngineLost, FailureReason, NotPermitted, describe, machine_failure
+from .errors import (
+    DriverError,
+    DriverFailure,
+    EngineLost,
+    FailureReason,
+    MissingName,
+    NotPermitted,
+    check_argument,
+    describe,
+    machine_failure,
+    method,
+    raised_by_driver,
+)
 from .files import LocalFiles, keep, prepare
 from .jobs.own_code import AuthorCode, AuthorFailed, AuthorSink, OwnQueries
 from .jobs.query_starts import allowed, no_starts
 from .kill_point import Breakpoint, KillPointNotReached, KillPointReached
-from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .permission import analysed_plan, check_plan
 from .progress import at_rest, batch_seen, executed, is_idle, reported, runs_by_the_clock
 from .request import CaseRequest, StepRequest

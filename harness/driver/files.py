@@ -10,76 +10,31 @@ import os
 import shutil
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Union
 
 from .errors import root_cause, unwritable
 from .request import CaseRequest
-
-if TYPE_CHECKING:
-    from typing import Protocol  # novermin
-else:
-    Protocol = object  # `typing` has it from CPython 3.8 on, and Spark 2.4 runs on 3.7
-
 
 _MOST_COPIED = 1 << 20
 """Bytes of rows."""
 
 
-class ReadableFiles(Protocol):
-    """The file system that holds the directories of cases. Paths are absolute; a missing one raises ``FileNotFoundError``."""
+class LocalFiles:
+    """A local disk, or one mounted like it. Paths are absolute, here and below; a missing one raises ``FileNotFoundError``."""
 
-    def names(self, path: str) -> list[str]:
-        """The names of the entries of a directory."""
-
-    def exists(self, path: str) -> bool: ...
-
-    def read(self, path: str) -> bytes: ...
-
-    def discard(self, path: str) -> None:
-        """Remove the directory of a case that is over."""
-
-
-class WritableFiles(ReadableFiles, Protocol):
-    """A file system in which files can be written, renamed and removed one by one."""
-
-    keeps_times: bool
+    keeps_times = True
     """Whether ``set_modified`` has an effect."""
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents, unless it exists."""
-
-    def files_below(self, path: str) -> list[str]:
-        """The paths of all files in a directory, at any depth; none if it does not exist."""
-
-    def is_directory(self, path: str) -> bool: ...
-
-    def modified(self, path: str) -> int:
-        """When a file was last modified, in seconds since the epoch."""
-
-    def set_modified(self, path: str, seconds: int) -> None: ...
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file, replacing an existing one."""
-
-    def rename(self, path: str, to: str) -> None:
-        """Rename a file atomically."""
-
-    def remove(self, path: str) -> None:
-        """Remove a file, or a directory with everything in it; nothing happens if it does not exist."""
-
-
-class LocalFiles:
-    """``WritableFiles`` on a local disk, or one mounted like it."""
-
-    keeps_times = True
-
-    def make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
     def names(self, path: str) -> list[str]:
+        """The names of the entries of a directory."""
         return os.listdir(path)
 
     def files_below(self, path: str) -> list[str]:
+        """The paths of all files in a directory, at any depth; none if it does not exist."""
         entries = glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True)
         return [entry for entry in entries if not os.path.isdir(entry)]
 
@@ -90,6 +45,7 @@ class LocalFiles:
         return os.path.isdir(path)
 
     def modified(self, path: str) -> int:
+        """When a file was last modified, in seconds since the epoch."""
         return int(os.stat(path).st_mtime)
 
     def set_modified(self, path: str, seconds: int) -> None:
@@ -100,56 +56,28 @@ class LocalFiles:
             return file.read()
 
     def write(self, path: str, content: bytes) -> None:
+        """Write a file, replacing an existing one."""
         with open(path, "wb") as file:
             file.write(content)
 
     def rename(self, path: str, to: str) -> None:
+        """Rename a file atomically."""
         os.rename(path, to)
 
     def remove(self, path: str) -> None:
+        """Remove a file, or a directory with everything in it; nothing happens if it does not exist."""
         if os.path.isdir(path):
             shutil.rmtree(path, ignore_errors=True)
         elif os.path.exists(path):
             os.remove(path)
 
     def discard(self, path: str) -> None:
+        """Remove the directory of a case that is over."""
         shutil.rmtree(path, ignore_errors=True)
-
-
-def prepare(request: CaseRequest) -> None:
-    """Remove directories that are no longer needed, and restore the one that the steps continue from."""
-    for path in request.discard:
-        shutil.rmtree(path, ignore_errors=True)
-    if request.restore:
-        # With modification times, which are the order of the files.
-        keep(request.restore, request.directory)
-
-
-def keep(directory: str, to: str) -> None:
-    """Copy the directory of a case as it is now; what was there is replaced."""
-    shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(directory, to, copy_function=_copy)
-
-
-def _copy(path: str, to: str) -> None:
-    """Copy a file with its modification time; rows that have arrived never change, so they need no second file."""
-    if "/streams/" in path and os.path.getsize(path) > _MOST_COPIED:
-        os.link(path, to)
-    else:
-        shutil.copy2(path, to)
-
-
-def finish(files: ReadableFiles, request: CaseRequest) -> None:
-    """Move the case's directory to where the request wants it saved, or remove it."""
-    if request.save:
-        shutil.rmtree(request.save, ignore_errors=True)
-        os.rename(request.directory, request.save)
-    else:
-        files.discard(request.directory)
 
 
 class HadoopFiles:
-    """``WritableFiles`` at the URLs of a file system that Hadoop reaches through the JVM: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` …
+    """The URLs of a file system that Hadoop reaches through the JVM: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` …
 
     https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-common/filesystem/filesystem.html
     """
@@ -251,7 +179,7 @@ class HadoopFiles:
 
 
 class SparkFiles:
-    """``ReadableFiles`` for URLs that only the server behind a session of Spark Connect reaches: its jobs read and write them."""
+    """URLs that only the server behind a session of Spark Connect reaches: its jobs read and write them."""
 
     def __init__(self, session: Any, storage: str | None = None) -> None:
         """``storage``: a directory to make; None if it exists. Raises ``DriverFailure`` if it cannot be written."""
@@ -289,6 +217,44 @@ class SparkFiles:
 
     def _texts(self, path: str) -> Any:
         return self._session.read.text(path, wholetext=True)
+
+
+WritableFiles = Union[LocalFiles, HadoopFiles]
+"""A file system in which files can be written, renamed and removed one by one."""
+ReadableFiles = Union[LocalFiles, HadoopFiles, SparkFiles]
+"""The file system that holds the directories of cases."""
+
+
+def prepare(request: CaseRequest) -> None:
+    """Remove directories that are no longer needed, and restore the one that the steps continue from."""
+    for path in request.discard:
+        shutil.rmtree(path, ignore_errors=True)
+    if request.restore:
+        # With modification times, which are the order of the files.
+        keep(request.restore, request.directory)
+
+
+def keep(directory: str, to: str) -> None:
+    """Copy the directory of a case as it is now; what was there is replaced."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(directory, to, copy_function=_copy)
+
+
+def _copy(path: str, to: str) -> None:
+    """Copy a file with its modification time; rows that have arrived never change, so they need no second file."""
+    if "/streams/" in path and os.path.getsize(path) > _MOST_COPIED:
+        os.link(path, to)
+    else:
+        shutil.copy2(path, to)
+
+
+def finish(files: ReadableFiles, request: CaseRequest) -> None:
+    """Move the case's directory to where the request wants it saved, or remove it."""
+    if request.save:
+        shutil.rmtree(request.save, ignore_errors=True)
+        os.rename(request.directory, request.save)
+    else:
+        files.discard(request.directory)
 
 
 def one_file(session: Any, lines: list[str]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
 
 from .arrivals import FIRST_MODIFIED_S, JSON_OPTIONS, RecordArrivals, read_offset, stream_at
 from .files import WritableFiles
@@ -41,7 +41,9 @@ class TableArrivals(RecordArrivals):
         """The streams whose tables may have other columns than their streams."""
         files.remove(self._staging)  # of a killed process
         files.make_directory(self._staging)
-        self._tables = {name: _FORMATS[str(stream.table)](spark, files) for name, stream in streams.items()}
+        self._tables: Dict[str, Union[DeltaTables, IcebergTables]] = {
+            name: _FORMATS[str(stream.table)](spark, files) for name, stream in streams.items()
+        }
         self._columns = {name: spark.createDataFrame([], stream.ddl).schema for name, stream in streams.items()}
         self.waits = any(stream.options is not None for stream in streams.values())
         self._feeds = {name for name, stream in streams.items() if "readChangeFeed" in (stream.options or {})}
@@ -160,10 +162,6 @@ class _Table:
         self._spark = spark
         self._files = files
 
-    def create(self, path: str, frame: Any, **settings: str) -> None:
-        """Make an empty table with the columns of a frame without rows."""
-        raise NotImplementedError
-
     def append(self, path: str, frame: Any) -> None:
         frame.write.format(self.name).mode("append").save(path)
 
@@ -177,26 +175,6 @@ class _Table:
         """The stream of all commits from the first on, or of what the options say."""
         return reader.format(self.name).options(**(options or {})).load(path)
 
-    def age_out(self, path: str) -> None:
-        """Delete all rows, and the versions that had them, as when their retention has ended."""
-        raise NotImplementedError
-
-    def add_column(self, path: str, field: Any) -> None:
-        """Give the table another column at its end. ``field``: a ``StructField``."""
-        raise NotImplementedError
-
-    def widen(self, path: str, field: Any) -> None:
-        """Give a column of the table another type."""
-        raise NotImplementedError
-
-    def is_read(self, source: Dict[str, Any], path: str) -> bool:
-        """Whether a source of a progress entry reads the table."""
-        raise NotImplementedError
-
-    def commits_before(self, offset: Dict[str, Any], path: str) -> int:
-        """How many commits with rows a query has read that has come to an offset."""
-        raise NotImplementedError
-
 
 class DeltaTables(_Table):
     """https://docs.delta.io/delta-streaming/"""
@@ -204,6 +182,7 @@ class DeltaTables(_Table):
     name = "delta"
 
     def create(self, path: str, frame: Any, **settings: str) -> None:
+        """Make an empty table with the columns of a frame without rows."""
         # The times of commits are long past, and old ones stay.
         frame.write.format("delta").options(**settings, **{"delta.enableExpiredLogCleanup": "false"}).save(path)
 
@@ -224,17 +203,20 @@ class DeltaTables(_Table):
         return super().read(reader, path, options)
 
     def age_out(self, path: str) -> None:
-        """https://docs.delta.io/delta-utility/#remove-files-no-longer-referenced-by-a-delta-table"""
+        """Delete all rows, and the versions that had them, as when their retention has ended.
+
+        https://docs.delta.io/delta-utility/#remove-files-no-longer-referenced-by-a-delta-table
+        """
         table = self._spark.sparkContext._jvm.io.delta.tables.DeltaTable.forPath(self._spark._jsparkSession, path)
         table.delete()
         table.vacuum(0.0)
 
     def add_column(self, path: str, field: Any) -> None:
-        """https://docs.delta.io/delta-batch/#update-table-schema"""
+        """Give the table another column at its end, a ``StructField``: https://docs.delta.io/delta-batch/#update-table-schema"""
         self._alter(path, "ADD COLUMNS (`{}` {})", field)
 
     def widen(self, path: str, field: Any) -> None:
-        """https://docs.delta.io/delta-type-widening/"""
+        """Give a column of the table another type: https://docs.delta.io/delta-type-widening/"""
         self._spark.sql("ALTER TABLE delta.`{}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')".format(path))
         self._alter(path, "ALTER COLUMN `{}` TYPE {}", field)
 
@@ -243,11 +225,15 @@ class DeltaTables(_Table):
         self._spark.sql("ALTER TABLE delta.`{}` {}".format(path, text))
 
     def is_read(self, source: Dict[str, Any], path: str) -> bool:
+        """Whether a source of a progress entry reads the table."""
         return stream_at(source["description"], str, [path]) is not None
 
     def commits_before(self, offset: Dict[str, Any], path: str) -> int:
-        """Version 0 made the table, and one that adds no file alters it. An offset without the index of a file is before the first file of
-        its version."""
+        """How many commits with rows a query has read that has come to an offset.
+
+        Version 0 made the table, and one that adds no file alters it. An offset without the index of a file is before the first file of
+        its version.
+        """
         version, index = int(offset["reservoirVersion"]), int(offset["index"])
         return sum(self._adds(path, number) for number in range(1, version if index < 0 else version + 1))
 
@@ -323,4 +309,4 @@ _OF_ICEBERG = {
     "startingTimestamp": "stream-from-timestamp",
     "maxFilesPerTrigger": "streaming-max-files-per-micro-batch",
 }
-_FORMATS = {"delta": DeltaTables, "iceberg": IcebergTables}
+_FORMATS: Dict[str, Union[Type[DeltaTables], Type[IcebergTables]]] = {"delta": DeltaTables, "iceberg": IcebergTables}

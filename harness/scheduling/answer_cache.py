@@ -4,8 +4,6 @@ It is one SQLite file: several runs may use it at once, and a run that is killed
 ends because of it: without a usable file, engines answer everything.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -48,7 +46,7 @@ class CachedAnswer(BaseModel):
     """Each engine that took part, in order."""
     seconds: float
 
-    def for_case(self, case: str) -> CachedAnswer:
+    def for_case(self, case: str) -> Self:
         """The same answer for another case that asks the same."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"case": case})})
 
@@ -177,10 +175,8 @@ def _is_ours(path: Path) -> bool:
 _FORMAT = 1
 """Raised when answers change for another reason than the driver: for example, how segments are joined into one observation."""
 
-_MEASURES = ("memory.py",)
-"""Files of the driver that measure the engine, not the case."""
-
-_STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
+_MEASURES = "memory.py"
+"""The file of the driver that measures the engine, not the case."""
 
 
 def answer_key(question: str, engines: Iterable[str]) -> str:
@@ -207,7 +203,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
 def driver_digest(state_functions: bool) -> str:
     """SHA-256 over the driver's program, as another driver may observe something else; with the named functions over state, or without."""
     digest = hashlib.sha256()
-    left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
+    left_out = (_MEASURES,) if state_functions else (_MEASURES, "state_functions.py")
     with as_file(files("harness.driver")) as driver:
         for file in sorted(driver.rglob("*.py")):
             if file.name not in left_out:

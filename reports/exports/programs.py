@@ -177,7 +177,7 @@ class QueryWriter:
                     rest += f", initialState={text_of(operation.initial_state)}"
                 calls = [
                     f".groupBy({_texts(operation.by)})",
-                    "# the processor and what it emits: harness/driver/stateful_processors.py",
+                    "# the processor and what it emits: harness/driver/state_functions.py",
                     f".transformWithState{'InPandas' if operation.in_pandas else ''}({processor}(), emits, {rest})",
                 ]
             case _:

@@ -19,8 +19,7 @@ from functools import lru_cache, partial
 from traceback import FrameSummary
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..errors import WORKER_GONE, DriverFailure, FailureReason
-from ..origin import of_the_standard_library
+from ..errors import WORKER_GONE, DriverFailure, FailureReason, of_the_standard_library
 from ..session import NO_STARTS
 from . import jvm_methods, main_program
 from .program import ProgramCall, ProgramRun, ProgramSource, for_each

@@ -8,7 +8,7 @@ from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.group_functions import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.model.plan import operator_title, stateful
-from harness.driver import state_functions, stateful_processors
+from harness.driver import state_functions
 from tests.support.group_functions import (
     NO_WATERMARK,
     ROCKSDB,
@@ -35,7 +35,7 @@ def test_the_model_has_the_functions_and_processors_of_the_suite_with_their_colu
     for name, one in STATE_FUNCTIONS.items():
         assert ddl(one.emits) == state_functions.STATE_FUNCTIONS[name].emits
     for name, one in STATEFUL_PROCESSORS.items():
-        assert ddl(one.emits) == stateful_processors.STATEFUL_PROCESSORS[name].emits
+        assert ddl(one.emits) == state_functions.STATEFUL_PROCESSORS[name].emits
 
 
 def test_a_group_all_of_whose_rows_are_at_or_behind_the_watermark_is_settled_at_once() -> None:

@@ -14,7 +14,7 @@ from harness.driver.dataframe import UnknownOperation
 from harness.driver.errors import DriverFailure, EngineLost, FailureReason, reason_of
 from harness.driver.files import LocalFiles
 from harness.driver.serve import _message
-from harness.driver.stateful_processors import STATEFUL_PROCESSORS
+from harness.driver.state_functions import STATEFUL_PROCESSORS
 
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
 LACKS = "def groupBy(self, *names):\n    return object()\n"

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.arrivals import MemoryArrivals
-from harness.driver.origin import MissingName
+from harness.driver.errors import MissingName
 from harness.driver.request import StreamRequest
 
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from harness.driver.jobs.jvm_methods import place
-from harness.driver.origin import (
+from harness.driver.errors import (
     DriverError,
     MissingName,
     check_argument,
@@ -13,6 +12,7 @@ from harness.driver.origin import (
     own_failures_marked,
     raised_by_driver,
 )
+from harness.driver.jobs.jvm_methods import place
 from harness.driver.request import CaseRequest
 
 

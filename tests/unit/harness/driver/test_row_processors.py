@@ -17,9 +17,9 @@ def processors(monkeypatch):
     for name in ("pyspark", "pyspark.sql", "pyspark.sql.streaming"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     sys.modules["pyspark.sql"].Row = lambda **columns: columns
-    import harness.driver.stateful_processors
+    import harness.driver.state_functions
 
-    yield harness.driver.stateful_processors.ROW_PROCESSORS
+    yield harness.driver.state_functions.ROW_PROCESSORS
     for name in set(sys.modules) - set(before):
         del sys.modules[name]
 

@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
+from harness.driver.errors import MissingName
 from harness.driver.execution import check_trigger, triggered
-from harness.driver.origin import MissingName
 
 
 class New:

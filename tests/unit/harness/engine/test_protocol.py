@@ -9,7 +9,6 @@ import harness
 from conformance.core.operations import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.suite import discovery
 from harness.driver import state_functions as driver
-from harness.driver import stateful_processors
 from harness.engine.protocol import StepRequest, schemas
 from harness.engine.request import request_for
 from tests.support.effort import sample
@@ -73,4 +72,4 @@ def test_a_micro_batch_always_has_as_many_files_as_the_most_partitions(tmp_path)
 
 def test_the_state_functions_of_the_language_are_those_of_the_driver():
     assert set(STATE_FUNCTIONS) == set(driver.STATE_FUNCTIONS)
-    assert set(STATEFUL_PROCESSORS) == set(stateful_processors.STATEFUL_PROCESSORS)
+    assert set(STATEFUL_PROCESSORS) == set(driver.STATEFUL_PROCESSORS)
