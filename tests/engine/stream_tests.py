@@ -63,13 +63,19 @@ def compile_suites(sources: Sequence[Path], environment: Environment, jars: Sequ
     subprocess.run(command, check=True, env=environment.environ())
 
 
-def run_suites(suites: Sequence[str], environment: Environment, class_path: Sequence[Path], folder: Path) -> str:
+def run_suites(
+    suites: Sequence[str],
+    environment: Environment,
+    class_path: Sequence[Path],
+    folder: Path,
+    options: Sequence[str] = (),
+) -> str:
     """Run suites of the package ``org.apache.spark.sql.streaming``; return what ScalaTest prints.
 
-    ``class_path``: beside Spark's own; the first has the suites.
+    ``class_path``: beside Spark's own; the first has the suites. ``options``: of the JVM.
     """
     command = [str(environment.java_home / "bin" / "java"), "-Xmx2g", "-Dspark.testing=true"]
-    command += [f"-Djava.io.tmpdir={folder}", "-XX:+IgnoreUnrecognizedVMOptions"]
+    command += [f"-Djava.io.tmpdir={folder}", "-XX:+IgnoreUnrecognizedVMOptions", *options]
     command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     command += ["-cp", ":".join([*map(str, class_path), f"{environment.spark_home}/jars/*"])]
     command += ["org.scalatest.tools.Runner", "-R", str(class_path[0]), "-oW"]
