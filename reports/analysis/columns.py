@@ -28,6 +28,7 @@ PUBLISHED = BASELINES / "columns"
 _SUFFIXES = (".jsonl.xz", ".jsonl")
 _LONGEST = 60
 _SHOWN = 6
+_LONGEST_WHY = 400
 _SILENT = NO_RESULT | {"not-applicable"}
 
 
@@ -218,8 +219,13 @@ def problems_of_submission(column: ForeignColumn, suite: str, digests: Mapping[s
             f"{counted(len(missing), 'case')} of the suite did not run{some(missing)}; "
             "run all, `conformance run --all`, or say covers: part with a note"
         )
-    if unknown := sorted({cell.case for cell in column.results.cells if cell.status in ("broken", "flaky", "not-run")}):
-        yield f"{counted(len(unknown), 'case')} without a reliable answer{some(unknown)}; mend what the notes name, then run again"
+    unknown: dict[str, list[str]] = defaultdict(list)
+    for cell in column.results.cells:
+        if cell.status in NO_RESULT | {"flaky"}:
+            unknown["; ".join(cell.notes)].append(cell.case)
+    for why, cases in unknown.items():
+        mend = f"; {shortened(' '.join(why.split()), _LONGEST_WHY)}; mend that, then" if why else ";"
+        yield f"{counted(len(cases), 'case')} without a reliable answer{some(sorted(cases))}{mend} run again"
 
 
 def published_columns() -> tuple[ForeignColumn, ...]:

@@ -161,7 +161,10 @@ def test_a_file_without_end_is_not_read(make: Make) -> None:
 def test_what_keeps_a_column_from_being_published(make: Make) -> None:
     column = read_column(make(statuses={("late/a", "spark-4.3.0"): "broken"}))
     (problem,) = problems_of_submission(column, SUITE, DIGESTS)
-    assert problem == "1 case without a reliable answer: late/a; mend what the notes name, then run again"
+    assert (
+        problem
+        == "1 case without a reliable answer: late/a; the engine did not answer within 60 s; mend that, then run again"
+    )
     column = read_column(make())
     (problem,) = problems_of_submission(column, SUITE, {**DIGESTS, "late/c": "1" * 64})
     assert problem.startswith("1 case of the suite did not run: late/c; run all")
