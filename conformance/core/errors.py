@@ -60,7 +60,10 @@ def on_stop(handler: Callable[..., Any] = signal.default_int_handler) -> Iterato
         if handled and issubclass(swallowed.exc_type, KeyboardInterrupt):
             # Not at once: what is raised in here is swallowed too.
             repeated.append(Timer(0.01, signal.pthread_kill, [main_thread().ident, handled[0]]))
-            repeated[-1].start()
+            try:
+                repeated[-1].start()
+            except KeyboardInterrupt:  # on a busy machine it comes while the timer is still being started
+                again(swallowed)
         else:
             report(swallowed)
 

@@ -5,8 +5,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from conformance.core import errors
 
 ROOT = Path(__file__).parents[4]
 STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
@@ -120,6 +123,23 @@ from {module} import {function}
 def test_a_signal_in_a_callback_that_swallows_its_exception_stops_the_command_all_the_same() -> None:
     done = run(SWALLOWED, int(signal.SIGTERM))
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_a_signal_that_comes_again_while_its_timer_is_being_started_comes_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[errors.Timer] = []
+
+    class Interrupted(errors.Timer):
+        def start(self) -> None:
+            started.append(self)
+            if len(started) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(errors, "Timer", Interrupted)
+    with errors.on_stop():
+        sys.unraisablehook(SimpleNamespace(exc_type=KeyboardInterrupt))
+    assert len(started) == 2
 
 
 def test_a_command_that_is_stopped_while_it_makes_a_class_says_nothing_of_a_defect() -> None:
