@@ -21,12 +21,13 @@ from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.oracle.prediction import Prediction
 from conformance.own_job.analyzed_plan import JobPlan
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, answer_of
+from conformance.own_job.first_operator import NotKnown
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.lateness import EndOf, Lateness, TimedRow, lateness_of, shortest_above, whole
 from conformance.own_job.many_rows import NO_INSTANT
 from conformance.own_job.sample import RECORD_ARRIVAL, Sample
 from conformance.own_job.sample_arrivals import arrival_keys, when_sent
-from conformance.own_job.treatment import NotKnown, check_predicted, dropped_in, late_by
+from conformance.own_job.treatment import check_predicted, dropped_in, late_by
 from conformance.query import read_query
 from conformance.query_progress.query_page import DelaysShown, QueryPage
 from conformance.runner.execution import Display

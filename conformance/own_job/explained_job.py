@@ -17,12 +17,13 @@ from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
+from conformance.own_job.first_operator import RowsThere
 from conformance.own_job.job_case import OwnQuery, telling_plan, write_job, write_sample
 from conformance.own_job.job_causes import Explained, causes_of, released
 from conformance.own_job.job_run import CellAnswer, run_cell, run_cells
 from conformance.own_job.sample import Sample
 from conformance.own_job.sample_arrivals import FAR_AHEAD_COMES
-from conformance.own_job.treatment import RowsThere, TreatedRow, Treatment, batches_of, rows_given, together, treat_rows
+from conformance.own_job.treatment import TreatedRow, Treatment, batches_of, rows_given, together, treat_rows
 from conformance.own_job.trial import MOST_BATCHES
 from conformance.query_progress.answer import SOUND
 from conformance.query_progress.causes import Cause

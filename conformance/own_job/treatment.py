@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Literal, TypeAlias
 
-from conformance.account.account import Span, dropped_rows, is_window
+from conformance.account.account import Span, dropped_rows
 from conformance.core.case import Action, Add, Case, Partitioned, Step, WrittenRow
 from conformance.core.data import Json
 from conformance.core.observation import BatchSeen, Column, Observation
-from conformance.core.spark_types import DataType
-from conformance.core.values import NotAValue, canonical
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import duration, shortened
 from conformance.judging.finding import cell
@@ -32,11 +30,8 @@ from conformance.oracle.prediction import Prediction, predict
 from conformance.own_job.analyzed_plan import (
     JobPlan,
     OperatorInput,
-    PlanWatermark,
-    is_event_time,
-    keys_of,
-    without_numbers,
 )
+from conformance.own_job.first_operator import ROW, SIDES, TIME, NotKnown, RowsThere, Side, comparable, query_of
 from conformance.query.reading import PlanNode
 
 Treatment: TypeAlias = Literal[
@@ -52,16 +47,7 @@ Treatment: TypeAlias = Literal[
     "not known",
 ]
 """In the order in which a person looks for them."""
-_ROW = "row_of_sample"
-"""The column that numbers the rows in what the model runs."""
-_GROUP = f"array_sort(collect_set({_ROW}l)) AS {_ROW}"
-"""The numbers of the rows of a group; the order of rows in a session is not fixed."""
 _OF_STREAMS = "spark.sql.streaming."
-_JOINS = ("Inner", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi")
-_TIME = "time_of_watermark"
-"""The column with the event time, where a projection below the operator leaves only its windows."""
-_SIDES = "lrstuvwx"
-"""The inputs of a join, or the branches of a union."""
 _ROW_BY_ROW = (
     "Project",
     "Filter",
@@ -73,11 +59,6 @@ _ROW_BY_ROW = (
     "WriteToMicroBatchDataSourceV1",
 )
 """Operators that make at most one row of each."""
-_CONDITION = re.compile(r"full = (.*?) \], state info")
-
-
-class NotKnown(Exception):
-    """The model cannot say what becomes of the rows; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -105,38 +86,6 @@ class TreatedRow:
     def passed(self) -> str:
         passed = "its window" if self.window else "it"
         return f"the watermark had passed {passed} by {duration(self.late_by_ms or 0)}"
-
-
-@dataclass(frozen=True)
-class RowsThere:
-    """The rows at a place of a query, in the order in which they arrive."""
-
-    columns: OutputSchema
-    rows: tuple[tuple[Json, ...], ...]
-
-    @classmethod
-    def of(cls, seen: Observation) -> RowsThere:
-        return cls(OutputSchema.of(seen.columns), tuple(row for batch in seen.batches for row in batch.rows))
-
-    def values(self, places: Iterable[int]) -> list[tuple[object, ...]]:
-        """Return the values of each row in these columns."""
-        wanted = [*places]
-        return [tuple(self.value(row, at) for at in wanted) for row in self.rows]
-
-    def place(self, name: str) -> int | None:
-        return next((at for at, other in enumerate(self.columns.names) if other == name), None)
-
-    def value(self, row: Sequence[Json], at: int) -> object:
-        return _canonical(row[at], self.columns.types[at])
-
-    def time_of(self, mark: PlanWatermark | None) -> int | None:
-        """Return the place of the event time of a watermark."""
-        place = self.place(mark.column) if mark is not None else None
-        return self.place(_TIME) if place is None else place
-
-    @property
-    def windows(self) -> tuple[int, ...]:
-        return tuple(at for at, type in enumerate(self.columns.types) if is_window(type))
 
 
 @dataclass(frozen=True)
@@ -358,13 +307,13 @@ class _Rows:
             if (place := rows.place(of.name)) is not None and of.type == rows.columns.types[place]
         }
         fields, given = [schema.fields[at] for at in places], [self.treated[at].values for at in self.of_stream[stream]]
-        lower = [tuple(_canonical(row[of.name], of.type) for of in fields) for row in given]
+        lower = [tuple(comparable(row[of.name], of.type) for of in fields) for row in given]
         upper = rows.values(places.values())
         other = compared and len(lower) == len(upper) and (not places or lower != upper)
         found = None if other else aligned(lower, upper)
         return None if found is None else [self.of_stream[stream][at] for at in found]
 
-    def under(self, side: PlanNode, input: OperatorInput) -> list[_Side]:
+    def under(self, side: PlanNode, input: OperatorInput) -> list[Side]:
         """Return the rows of an input, or of each branch of a union in it, and the number of the row that each comes from.
 
         Raises NotKnown.
@@ -400,10 +349,10 @@ class _Rows:
         if found is None or (len(marks) > 1 and len({*timed}) < len(timed) > len({*found})):
             raise NotKnown("which rows pass what stands between the watermark and the operator")
         if rows.place(column) is None and (at_time := below.place(column)) is not None:
-            time = Column(name=_TIME, type=below.columns.columns[at_time].type)
+            time = Column(name=TIME, type=below.columns.columns[at_time].type)
             with_time = ((*row, below.rows[at][at_time]) for row, at in zip(rows.rows, found, strict=True))
             rows = RowsThere(OutputSchema.of((*rows.columns.columns, time)), tuple(with_time))
-        sides: list[_Side] = []
+        sides: list[Side] = []
         for each in marks:
             of_mark = [(row, lower[at][1]) for row, at in zip(rows.rows, found, strict=True) if lower[at][0] is each]
             there = RowsThere(rows.columns, tuple(row for row, _ in of_mark))
@@ -427,13 +376,6 @@ def number_of(row: WrittenRow) -> int:
 def rows_given(action: Action, stream: str) -> list[WrittenRow]:
     placed = action.streams.get(stream) if isinstance(action, Add) else None
     return [row for partition in placed.partitions for row in partition] if placed is not None else []
-
-
-def _canonical(value: Json, type: DataType) -> object:
-    try:
-        return canonical(value, type)
-    except NotAValue:
-        return None
 
 
 def aligned(
@@ -477,10 +419,10 @@ class _Made:
     def of(
         cls, case: Case, plan: JobPlan, node: PlanNode, read: _Rows, base: Sequence[TreatedRow], conf: Mapping[str, str]
     ) -> _Made:
-        sides, windows = list[_Side](), dict[int, Span]()
+        sides, windows = list[Side](), dict[int, Span]()
         for side, input in zip(node.children, plan.inputs(node), strict=True):
             sides += read.under(side, input)
-        if len(sides) > (len(node.children) if node.name == "Join" else len(_SIDES)):
+        if len(sides) > (len(node.children) if node.name == "Join" else len(SIDES)):
             raise NotKnown("several watermarks stand below one input of the operator")
         for rows, numbers, _ in sides:
             for row, number in zip(rows.rows, numbers, strict=True):
@@ -489,12 +431,12 @@ class _Made:
                     if isinstance(span, tuple):
                         last = windows.get(number)
                         windows[number] = Span(*span) if last is None or last.end < span[1] else last
-        query = _query(node, plan.joins, sides)
+        query = query_of(node, plan.joins, sides)
         streams, arriving = {}, dict[int, dict[str, list[list[Json]]]]()
-        for name, (rows, numbers, _) in zip(_SIDES, sides, strict=False):
+        for name, (rows, numbers, _) in zip(SIDES, sides, strict=False):
             kept = [place for place in range(len(rows.columns.names)) if place not in rows.windows]
             of_rows = (f"c{place} {rows.columns.columns[place].type}" for place in kept)
-            streams[name] = ", ".join([f"{_ROW}{name} BIGINT", *of_rows])
+            streams[name] = ", ".join([f"{ROW}{name} BIGINT", *of_rows])
             for row, number in zip(rows.rows, numbers, strict=True):
                 sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
                 if not sent or sent[-1][0] != number:
@@ -547,7 +489,7 @@ class _Made:
                 for number, by in late.items():
                     known[number] = "late", batch.id, by
                 columns = [column.name for column in prediction.columns_of(step.number)]
-                sides = sum(name.startswith(_ROW) for name in columns)
+                sides = sum(name.startswith(ROW) for name in columns)
                 for row in batch.emitted:
                     numbers = [*numbers_of(row, columns)]
                     treatment: Treatment = "out"
@@ -561,7 +503,7 @@ class _Made:
                         if known[number][0] == "in state":
                             known[number] = "duplicate", batch.id, None
                 evicted = (part for operator in batch.operators for row in operator.evicted for part in row.what)
-                removed.update(n for name, _, n in evicted if name.startswith(_ROW) and isinstance(n, int))
+                removed.update(n for name, _, n in evicted if name.startswith(ROW) and isinstance(n, int))
         for number in removed:
             if known[number][0] == "in state":
                 known[number] = "without partner" if self.kind == "Join" else "removed", None, None
@@ -571,7 +513,7 @@ class _Made:
 def numbers_of(row: Sequence[Value], columns: Sequence[str]) -> Iterator[int]:
     """Yield the numbers of the rows that an emitted row is made of."""
     for name, part in zip(columns, row, strict=True):
-        if name.startswith(_ROW) and part is not None:
+        if name.startswith(ROW) and part is not None:
             yield from part if isinstance(part, tuple) else (part,)
 
 
@@ -589,136 +531,3 @@ def late_by(batch: BatchProgress, origin: tuple[str, int]) -> int | None:
         if origin in row.origins and row.time_us is not None
     ]
     return min(by, default=None)
-
-
-_Side: TypeAlias = tuple[RowsThere, list[int], PlanWatermark | None]
-
-
-def _query(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[_Side]) -> list[dict[str, Json]]:
-    pipelines = []
-    for name, (rows, numbers, mark) in zip(_SIDES, sides, strict=False):
-        pipeline: list[dict[str, Json]] = [{"from": name}]
-        if mark is not None:
-            at = rows.time_of(mark)
-            if at is None:
-                raise NotKnown(f"the operator does not get {mark.column}, the column of the watermark")
-            pipeline.append({"withWatermark": [f"c{at}", mark.delay]})
-        if node.name != "Aggregate":
-            windows = ((place, _window((rows, numbers, mark), by_mark=True, session=False)) for place in rows.windows)
-            pipeline += ({"withColumn": [f"c{place}", window]} for place, window in windows)
-            pipeline += [{"drop": [f"c{rows.place(_TIME)}"]}] if rows.place(_TIME) is not None else []
-        pipelines.append(pipeline)
-    pipeline = [*pipelines[0], *({"union": other} for other in pipelines[1:])]
-    match node.name:
-        case "Aggregate":
-            return [*pipeline, {"groupBy": [*_keys(node, sides[0])], "agg": [_GROUP]}]
-        case "Distinct":
-            # Of SQL, which Spark runs as an aggregation by all columns; that of a DataFrame is a Deduplicate.
-            columns = [f"c{at}" for at, name in enumerate(sides[0][0].columns.names) if name != _TIME]
-            return [*pipeline, {"groupBy": columns, "agg": [_GROUP]}]
-        case "Deduplicate" | "DeduplicateWithinWatermark":
-            columns = [_column(sides[0][0], key) for key in keys_of(node)]
-            name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
-            return [*pipeline, {name: columns}]
-        case "Join":
-            kind = node.arguments.strip().partition(",")[0]
-            if kind not in _JOINS or len(joins) != 1:
-                raise NotKnown(f"a join {node.arguments.strip()}")
-            on = _condition(joins[0], sides)
-            left, right = ([*made, {"alias": name}] for made, name in zip(pipelines, _SIDES, strict=False))
-            how = {} if kind == "Inner" else {"how": kind[0].lower() + kind[1:]}
-            return [*left, {"join": right, "on": on, **how}]
-    raise NotKnown(f"what {node.name} does with its rows is its author's code")
-
-
-def _column(rows: RowsThere, key: str) -> str:
-    at = rows.place(without_numbers(key))
-    if at is None:
-        raise NotKnown(f"the key {without_numbers(key)} is computed in the operator")
-    return f"c{at}"
-
-
-def _keys(node: PlanNode, side: _Side) -> Iterator[str]:
-    rows, windows = side[0], side[0].windows
-    for key in keys_of(node):
-        name = without_numbers(key)
-        if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
-            yield _window(side, by_mark=is_event_time(key), session="session" in name)
-        else:
-            yield _column(rows, key)
-
-
-def _window(side: _Side, *, by_mark: bool, session: bool) -> str:
-    """Write the call that gave the windows of these rows; ``by_mark``: whether their time is the column of the watermark."""
-    rows, numbers, mark = side
-    window = rows.windows[0]
-    held: dict[int, list[tuple[int, int]]] = {}
-    values: dict[int, tuple[Json, ...]] = {}
-    for row, number in zip(rows.rows, numbers, strict=True):
-        span = rows.value(row, window)
-        if isinstance(span, tuple):
-            held.setdefault(number, []).append(span)
-            values[number] = row
-    if not held:
-        raise NotKnown("no row reaches the windows")
-    at_mark = rows.time_of(mark)
-    at_time = at_mark if by_mark else None
-    if at_time is None:
-        instants = [at for at, type in enumerate(rows.columns.types) if type.name.startswith("timestamp")]
-        fitting = [at for at in instants if at != at_mark] or instants
-        fitting = [at for at in fitting if all(_holds(spans, rows.value(values[n], at)) for n, spans in held.items())]
-        if not fitting:
-            raise NotKnown("of which column the windows are")
-        at_time = fitting[0]
-    if session:
-        # The gap of each row: a column may say it.
-        gaps: dict[str, list[str]] = {}
-        for number, ((start, end), *_) in held.items():
-            gaps.setdefault(f"'{_interval(end - start)}'", []).append(str(number))
-        of_rows = [f"WHEN {_ROW}l IN ({', '.join(numbers)}) THEN {gap}" for gap, numbers in gaps.items()]
-        return f"session_window(c{at_time}, {' '.join(['CASE', *of_rows, 'END']) if of_rows[1:] else next(iter(gaps))})"
-    start, end = next(iter(held.values()))[0]
-    starts = [sorted(start for start, _ in spans) for spans in held.values()]
-    apart = [b - a for of_row in starts for a, b in pairwise(of_row)]
-    slide = min(apart, default=end - start)
-    offset = start % slide
-    return f"window(c{at_time}, '{_interval(end - start)}', '{_interval(slide)}'{f', {_interval(offset)!r}' if offset else ''})"
-
-
-def _holds(spans: Iterable[tuple[int, int]], time: object) -> bool:
-    return isinstance(time, int) and all(start <= time < end for start, end in spans)
-
-
-def _interval(us: int) -> str:
-    return f"{us // 10**6} seconds" if us % 10**6 == 0 else f"{us // 1000} milliseconds"
-
-
-def _condition(join: PlanNode, sides: Sequence[_Side]) -> str:
-    """Write the condition of a physical join with the columns of what the model runs."""
-    # A side that reuses the exchange of the other names its columns before those of the other.
-    made = [
-        " ".join(below.arguments.partition("], Exchange ")[0] for below in side.downwards()) for side in join.children
-    ]
-
-    def named(found: re.Match[str]) -> str:
-        holding = [at for at, text in enumerate(made) if re.search(rf"(?<!\w){re.escape(found[1])}#{found[2]}\b", text)]
-        if len(holding) != 1:
-            raise NotKnown(f"of which side {found[1]} is, in the condition of the join")
-        at = sides[holding[0]][0].place(found[1])
-        if at is None:
-            raise NotKnown(f"the join does not get {found[1]}")
-        return f"{_SIDES[holding[0]]}.c{at}"
-
-    left, right = keys_of(join), keys_of(replace(join, arguments=join.arguments.partition("], ")[2]))
-    more = _CONDITION.search(join.arguments)
-    parts = [f"{a} = {b}" for a, b in zip(left, right, strict=True)]
-    parts += [more[1]] if more and more[1] != "null" else []
-    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, " AND ".join(parts))
-    text = re.sub(r"INTERVAL '(\d+):(\d+)' (?:HOUR TO MINUTE|MINUTE TO SECOND)", _compound, text)
-    # Before 3.2, intervals are printed without the word.
-    return re.sub(r"([+-] )((?:\d+ (?:days?|hours?|minutes?|seconds?|milliseconds?) ?)+)\b", r"\1INTERVAL \2", text)
-
-
-def _compound(found: re.Match[str]) -> str:
-    big, small = ("HOURS", "MINUTES") if "HOUR" in found[0] else ("MINUTES", "SECONDS")
-    return f"INTERVAL {int(found[1])} {big} {int(found[2])} {small}"

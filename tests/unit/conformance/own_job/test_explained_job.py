@@ -17,12 +17,13 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
+from conformance.own_job.first_operator import RowsThere
 from conformance.own_job.job_case import ActingOptions
 from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _overflow, _refused, _unparsed, causes_of
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
-from conformance.own_job.treatment import RowsThere, TreatedRow, TreatedRows, _Rows, aligned, treat_rows
+from conformance.own_job.treatment import TreatedRow, TreatedRows, _Rows, aligned, treat_rows
 from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
 from harness.runtimes.options import RuntimeOptions
