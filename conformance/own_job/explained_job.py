@@ -207,10 +207,9 @@ def explain_query(
         kept_later = False
         if seen.complete and any("EventTimeTimeout" in node.arguments for node in plan.stateful):
             later = write_job(query, samples, folder, batches=batches).model_copy(update={"id": f"{case.id}-later"})
-            held = [
-                sum(batch.state) for of in (answer_of(later, target, where, display), seen) for batch in of.batches[-1:]
-            ]
-            kept_later = later.steps[-1].name == FAR_AHEAD_COMES and held[0] >= held[-1]
+            if later.steps[-1].name == FAR_AHEAD_COMES:
+                at_end = answer_of(later, target, where, display)
+                kept_later = at_end.complete and sum(at_end.batches[-1].state) >= sum(seen.batches[-1].state)
     treated = treat_rows(case, target.version, seen, plan, there, where.runtime.conf)
     zone = {**where.runtime.conf, **case.conf}.get("spark.sql.session.timeZone", "UTC")
     explained = Explained(case, seen, plan, treated, query.trigger, zone, query.sink, kept_later)

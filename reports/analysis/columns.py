@@ -100,7 +100,7 @@ def native_uses(results: Results) -> Iterator[NativeUse]:
         ran = [answer for answer in answers if answer is not None and any(step.batches for step in answer.steps)]
         with_state = [answer for answer in ran if any(batch.state for step in answer.steps for batch in step.batches)]
         operators = Counter(name for answer in ran for name in _operators(answer))
-        native, stateful = (sum(bool(_operators(answer)) for answer in some) for some in (ran, with_state))
+        native, stateful = (sum(bool(_operators(answer)) for answer in group) for group in (ran, with_state))
         yield NativeUse(target, len(ran), native, len(with_state), stateful, operators)
 
 
