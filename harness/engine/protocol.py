@@ -30,7 +30,9 @@ Partitions: TypeAlias = tuple[tuple[dict[str, Json], ...], ...]
 class Message(BaseModel):
     """Any message; its fields are camelCase on the wire."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
 
 
 class TopicRequest(Message):
@@ -315,7 +317,8 @@ class Failed(DriverAnswer):
 ANSWERS: TypeAdapter[Hello | DriverAnswer] = TypeAdapter(
     Annotated[
         Hello | StepAnswer | Emitted | Reached | Done | ProgramSeen | StateSeen | Failed, Field(discriminator="kind")
-    ]
+    ],
+    config=ConfigDict(defer_build=True),
 )
 """Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 

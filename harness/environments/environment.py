@@ -116,7 +116,7 @@ class EnvironmentSpec:
 class Manifest(BaseModel):
     """The contents of a complete environment."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     order: dict[str, object]
     """What was asked for: ``EnvironmentSpec.as_json``."""

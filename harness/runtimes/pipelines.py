@@ -47,7 +47,7 @@ class PipelineRequest:
 class Filled(BaseModel):
     """What flows have written into a table."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Json, ...], ...]
@@ -56,7 +56,7 @@ class Filled(BaseModel):
 class PipelineSeen(BaseModel):
     """What Spark's runner did."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     tables: Mapping[str, Filled] = {}
     """Target → its rows after all runs; none if a run failed."""
