@@ -10,6 +10,7 @@ from sqlglot import exp
 from conformance.language.permission import refusals
 from conformance.model.errors import Unpredictable
 from conformance.model.parsing import syntax
+from tests.support.effort import number
 
 VIEWS = ("v", "w")
 WORDS = """
@@ -30,7 +31,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=number(100, 400))
 @given(text=TEXTS, statement=st.booleans())
 def test_every_text_has_an_answer(text, statement):
     for one in refusals(text, VIEWS, statement=statement):
@@ -40,7 +41,7 @@ def test_every_text_has_an_answer(text, statement):
         syntax(text)
 
 
-@settings(max_examples=400)
+@settings(max_examples=number(100, 400))
 @given(text=TEXTS)
 def test_what_is_let_through_reads_views_only(text):
     if any(refusals(text, VIEWS, statement=True)):
