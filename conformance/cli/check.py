@@ -34,7 +34,6 @@ from conformance.runner.resources import EngineUse, check_packages
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target
 from reports.analysis.job_relevance import KnownOfJob, Published
-from reports.html.standalone import write_verdict
 from reports.results.checkpoint_status import OUTCOMES, combined
 from reports.results.published import published_results
 from reports.results.status import final_style
@@ -228,10 +227,13 @@ def _read_published(before: Target, after: Target, into: Future[Published | None
         into.set_result(known)
     except Exception as error:
         into.set_exception(error)
+    from reports.html import standalone as _  # noqa: F401 - so that `_lines` need not wait for it once the engines are done
 
 
 def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:
     """Write the page of an answer, and yield its lines; ``alone``: whether the job has no other query."""
+    from reports.html.standalone import write_verdict  # slow to import: the engines start first
+
     verdict, statements = answer.verdict, [*answer.statements]
     line, page = answer.conclusion.line, answer.folder / PAGE
     titled = f"{answer.query.title}: {line}"
