@@ -73,8 +73,7 @@ class JobExplanation:
         """Yield the answer; ``detail`` 1 leaves out the sentences of rules, 0 rows and micro-batches too."""
         yield from self.page.lines(detail)
         if detail > 0:
-            yield from (f"  {line}" for line in self._batches(self.job.seen.batches))
-            yield from (f"  {line}" for line in self._rows())
+            yield from (f"  {line}" for line in (*self._batches(self.job.seen.batches), *self._rows()))
         yield from (f"  {line}" for line in self.page.notes if detail > 0 or line.startswith("not known"))
 
     @cached_property
@@ -85,8 +84,7 @@ class JobExplanation:
         known = ", ".join(f"{counts[how]} {how}" for how in reversed(_TREATMENTS) if counts[how])
         given, emitted = counted(len(treated.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
         notes = [f"next: {line}" for line in released(treated, self.job.plan)]
-        order = "the rows came in the order of the sample"
-        notes += [f"not tried: {acting.shown}; {order}" for acting in self.query.options]
+        notes += [f"not tried: {one.shown}; the rows came in the order of the sample" for one in self.query.options]
         if treated.unknown:
             notes.append(f"not known: {'' if treated.prediction else 'what became of each row: '}{treated.unknown}")
         return QueryPage(
@@ -127,7 +125,8 @@ class JobExplanation:
             rows = sum(source.rows for source in batch.sources)
             state = ", ".join(map(str, batch.state)) or "none"
             dropped = "dropped rows not known" if batch.dropped is None else f"{batch.dropped} dropped"
-            mark = f"watermark {show_ms(batch.watermark)}, " if batch.watermark is not None else ""
+            at = show_ms(batch.watermark) if batch.watermark else "1970-01-01"
+            mark = f"watermark {at}, " if batch.watermark is not None else ""
             yield f"micro-batch {batch.id}: {rows} in, {mark}{dropped}, {len(batch.rows)} out, state {state}"
         if len(batches) > MOST_BATCHES_SHOWN:
             yield f"{len(batches) - MOST_BATCHES_SHOWN} more micro-batches: --json has all"

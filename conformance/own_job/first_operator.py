@@ -194,7 +194,7 @@ def _condition(join: PlanNode, sides: Sequence[Side]) -> str:
     more = _CONDITION.search(join.arguments)
     parts = [f"{a} = {b}" for a, b in zip(left, right, strict=True)]
     parts += [more[1]] if more and more[1] != "null" else []
-    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+)L?(?:-T\d+ms)?", named, " AND ".join(parts))
+    text = re.sub(r"([^\s,()\[\]{}]+?)#(\d+L?)(?:-T\d+ms)?", named, " AND ".join(parts))
     text = re.sub(r"INTERVAL '(\d+):(\d+)' (?:HOUR TO MINUTE|MINUTE TO SECOND)", _compound, text)
     # Before 3.2, intervals are printed without the word.
     return re.sub(r"([+-] )((?:\d+ (?:days?|hours?|minutes?|seconds?|milliseconds?) ?)+)\b", r"\1INTERVAL \2", text)

@@ -84,8 +84,9 @@ class TreatedRow:
 
     @property
     def passed(self) -> str:
-        passed = "its window" if self.window else "it"
-        return f"the watermark had passed {passed} by {duration(self.late_by_ms or 0)}"
+        if self.late_by_ms:
+            return f"the watermark had passed {'its window' if self.window else 'it'} by {duration(self.late_by_ms)}"
+        return f"the watermark had reached {'the end of its window' if self.window else 'it'}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from conformance.account.account import Span
 from conformance.cli import explain
 from conformance.core.case import Add, Partitioned
 from conformance.core.errors import WrongUsage
@@ -17,7 +18,7 @@ from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
 from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.first_operator import RowsThere
+from conformance.own_job.first_operator import RowsThere, _condition
 from conformance.own_job.job_case import ActingOptions
 from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _overflow, _refused, _unparsed, causes_of
 from conformance.own_job.job_run import CellAnswer
@@ -392,6 +393,33 @@ def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
     assert aligned([(), ()], [(), ()]) == [0, 1]
     assert aligned([(), ()], [()]) is None
     assert aligned([("a",), ("b",)], [("b",), ("a",)], ["w", "w"]) == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", ["", "L"], ids=["int", "bigint"])
+def test_a_column_of_a_condition_is_of_the_side_that_has_it_whatever_its_type(suffix):
+    names = {"ride": 3, "of_ride": 30, "taxi": 31}
+    leaves = [PlanNode("Scan", f"[{name}#{id}{suffix}]", ()) for name, id in names.items()]
+    join = PlanNode("StreamingSymmetricHashJoin", f"[ride#3{suffix}], [of_ride#30{suffix}], Inner", tuple(leaves[:2]))
+    sides = [(RowsThere(OutputSchema.of((Column(name=name, type="int"),)), ()), [], None) for name in names]
+    assert _condition(join, sides) == "l.c0 = r.c0"
+
+
+@pytest.mark.parametrize(
+    ("window", "late_by_ms", "passed"),
+    [
+        (None, 60_000, "the watermark had passed it by 1 min"),
+        (Span(0, 60), 60_000, "the watermark had passed its window by 1 min"),
+        (Span(0, 60), 0, "the watermark had reached the end of its window"),
+        (None, 0, "the watermark had reached it"),
+    ],
+)
+def test_a_row_is_late_too_if_the_watermark_is_where_its_window_ends(window, late_by_ms, passed):
+    assert TreatedRow("a", 1, "", window=window, late_by_ms=late_by_ms).passed == passed
+
+
+def test_the_watermark_before_the_first_row_has_a_date(monkeypatch):
+    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
+    assert any(line.startswith("  micro-batch 0: 4 in, watermark 1970-01-01, ") for line in answer.lines())
 
 
 @pytest.mark.parametrize(
