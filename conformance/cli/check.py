@@ -268,6 +268,9 @@ class _Shown:
         job_options.print_samples(samples, errors_console(self._notes, plan))
         self._notes = ()
 
+    def begins_again(self, why: str) -> None:
+        errors_console([why])
+
     def progress(self, *, many_rows: bool) -> Answers[job_run.CellAnswer]:
         return Answers("steps" if many_rows else "answers", 0, errors_console(), _answer_line)
 

@@ -174,16 +174,20 @@ class OwnCodeError(FrozenRecord):
     def __str__(self) -> str:
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
+    @property
+    def missing_module(self) -> str | None:
+        """The module that the code did not get; None if it is one of Spark, which a version has or has not."""
+        missing = re.match(r"ModuleNotFoundError\(.*No module named '(?!pyspark\b)([\w.]+)'", self.raised)
+        return missing[1] if missing else None
+
     def lines(self) -> tuple[str, ...]:
         return (str(self), *self.evidence())
 
     def evidence(self) -> tuple[str, ...]:
         printed = self.printed.splitlines() if self.printed.strip() else []
         more = [f"it printed {len(printed) - MOST_LINES} lines before"] if len(printed) > MOST_LINES else []
-        missing = re.match(r"ModuleNotFoundError\(.*No module named '([\w.]+)'", self.raised)
-        remedy = (
-            f"{missing[1]}: --code FOLDER if it is yours, --requirements FILE if it is a package" if missing else ""
-        )
+        missing = self.missing_module
+        remedy = f"{missing}: --code FOLDER if it is yours, --requirements FILE if it is a package" if missing else ""
         said = (f"it printed: {line}" for line in printed[-MOST_LINES:])
         return (*self.traceback.splitlines(), *([remedy] if remedy else []), *more, *said)
 

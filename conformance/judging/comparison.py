@@ -405,6 +405,8 @@ def _ran(observation: Observation) -> bool:
 
 
 def _refusal(error: ErrorSeen) -> str:
+    if error.own_code is not None:
+        return error.title
     verb = "fails while it runs" if error.stage == "run" else f"is refused at {error.stage}"
     return f"{verb}: {error.title}"
 

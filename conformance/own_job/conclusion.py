@@ -104,6 +104,8 @@ def _what_to_do(
             yield f"Start it on {to} with {setting}: tried, {'same rows' if setting == proven else 'it resumes'}"
         else:
             yield f"Keep {verdict.before.title} for this checkpoint, or start {to} with a new one: no setting is proven to help"
+    elif answer == "differs" and verdict.breaks_code:
+        yield f"Change it so that it runs on {to}, too"
     elif answer == "differs" and verdict.caused_by:
         yield f"Caused by {verdict.caused_by}"
     elif answer == "differs":

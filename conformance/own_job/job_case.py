@@ -160,6 +160,7 @@ def write_job(
     again: bool = False,
     partitions: bool = False,
     unfit: bool = False,
+    closing: int = 1,
 ) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
@@ -167,7 +168,7 @@ def write_job(
 
     Args:
         samples: of all its streams; one without rows sends nothing.
-        batches, silent, again, unfit: see `arrivals`.
+        batches, silent, again, unfit, closing: see `arrivals`.
         partitions: whether the session has another number of shuffle partitions after the restart.
 
     Raises:
@@ -176,7 +177,7 @@ def write_job(
     """
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
-    arriving = arrivals(sending, batches, silent=silent, again=again, unfit=unfit)
+    arriving = arrivals(sending, batches, silent=silent, again=again, unfit=unfit, closing=closing)
     two: dict[str, Json]
     three: dict[str, Json]
     two, three = ({"spark.sql.shuffle.partitions": number} if partitions else {} for number in (2, 3))
@@ -186,14 +187,20 @@ def write_job(
 
 
 def rows_in_files(
-    samples: Sequence[Sample], folder: Path, *, batches: int, silent: bool = False, again: bool = False
+    samples: Sequence[Sample],
+    folder: Path,
+    *,
+    batches: int,
+    silent: bool = False,
+    again: bool = False,
+    closing: int = 1,
 ) -> dict[int, dict[str, str]]:
     """Write the rows of `write_job` that are too many for a case; returns number of a step → stream → file with them."""
     files: dict[int, dict[str, str]] = {}
     sending = {sample.stream: sample for sample in samples if sample.rows}
     if not too_many_for_a_case(sending.values()):
         return files
-    arriving = arrivals([*sending.values()], batches, silent=silent, again=again)
+    arriving = arrivals([*sending.values()], batches, silent=silent, again=again, closing=closing)
     for number, arrival in enumerate(arriving, 1):
         for stream, rows in arrival.rows.items():
             path = folder / f"{stream}-{number}{SILENT if silent else ''}.jsonl"

@@ -282,7 +282,8 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
 
     1. The case on each version, of which the earlier keeps its checkpoints.
     2. Some of these on the later version: before the restart, before the step in which only it fails, and before the last rows, when they
-       hold most of the sample. If there is nothing to compare, because the job fails or emits nothing, the run ends here.
+       hold most of the sample. Without rows, only whether they are refused counts. If the job fails before its first row, the run ends
+       here.
     3. On the earlier version, the checkpoints after which the later one differed from the whole job, since a restart alone may cause
        that (see `_needs_a_restart`); at the same time, on the later version, those that it refused, with each setting that may help;
        and the checkpoint before rows that arrive again, unless it refused all others.
@@ -306,9 +307,11 @@ def next_cells(run: JobRun) -> tuple[CellTask, ...]:
     seen, other = written.observation, after.observation
     if seen is None or seen.own_code_error is not None:
         return ()
-    if not written.emits_rows() and not after.emits_rows():
+    if not seen.complete and not written.emits_rows() and not after.emits_rows():
         return ()
-    kept = written.run.kept if written.run is not None else {}
+    # Where the author's code fails, no checkpoint is the reason.
+    in_code = other is not None and other.own_code_error is not None
+    kept = written.run.kept if written.run is not None and not in_code else {}
     resumed, restarted = run.resumed(run.after), run.resumed(run.before)
     verdicts = run.verdicts
 

@@ -28,7 +28,7 @@ from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineNeeds,
 from harness.engine.protocol import ProgramRequest, ProgramSeen, QuerySeen, SourceSeen
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes.missing import how_to_mend, what_ended
+from harness.runtimes.missing import how_to_mend, not_given, what_ended
 from harness.runtimes.own_code import Jar, OwnCode
 from harness.scheduling.kept_engines import KeptEngines
 from harness.targets.targets import Target
@@ -186,7 +186,8 @@ class Survey:
             self.kept.begin(next_target, self._needs, on_progress)
         seen = self._ask(target, on_progress)
         if seen.error is not None:
-            raise WrongUsage(f"{program.path}: {what_ended(seen.error, target.version)}")
+            where = "" if not_given(seen.error, target.version) else f" on {target.version}"
+            raise WrongUsage(f"{program.path}{where}: {what_ended(seen.error, target.version)}")
         last = seen.sources[-1] if seen.sources else None
         lacks_columns = last is not None and last.ddl is None and self.files.columns(last.name) is None
         if not seen.queries and not lacks_columns:

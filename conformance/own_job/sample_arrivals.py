@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from heapq import nlargest
 from itertools import accumulate, islice, tee, zip_longest
 
 from conformance.core.data import Json
@@ -43,6 +44,7 @@ def arrivals(
     silent: bool = False,
     again: bool = False,
     unfit: bool = False,
+    closing: int = 1,
     every_us: int | None = None,
 ) -> Iterator[SampleArrival]:
     """What arrives, in order.
@@ -50,8 +52,8 @@ def arrivals(
     1. ``batches`` micro-batches with all rows, in the order of arrival of each sample.
     2. In the middle of them the query restarts; of an odd number, after the greater part.
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
-    4. A copy of each stream's latest row, much later, so that windows close and state is evicted.
-    5. If ``again``, that row once more, a duplicate of a row in the state, and a copy of the earliest, late whatever the delay is.
+    4. A copy of each stream's latest row, or of the ``closing`` latest, much later, so that windows close and state is evicted.
+    5. If ``again``, these once more, duplicates of rows in the state, and a copy of the earliest, late whatever the delay is.
     6. If ``unfit``, copies of each stream's latest row, in which in turn one text is none that parses, and in the last one numbers are
        zero and arrays and maps empty.
 
@@ -76,7 +78,7 @@ def arrivals(
                 yield SampleArrival(f"only {stream} sends", {stream: rows})
         elif sent:
             yield SampleArrival(f"micro-batch {number + 1} of the sample", sent)
-    ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
+    ahead = {sample.stream: rows for sample in samples if (rows := tuple(_far_ahead(sample, closing)))}
     if ahead:
         yield SampleArrival(FAR_AHEAD_COMES, ahead)
     if again:
@@ -198,8 +200,13 @@ def _json_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, default=float)
 
 
-def _far_ahead(sample: Sample) -> SampleRow | None:
-    at = sample.ends[1]
+def _far_ahead(sample: Sample, most: int) -> Iterator[SampleRow]:
+    """Yield copies of the latest rows that can be that much later."""
+    places = [sample.ends[1]] if most == 1 else nlargest(most, range(len(sample.rows)), sample.instants.__getitem__)
+    return (row for at in places if (row := _later(sample, at)) is not None)
+
+
+def _later(sample: Sample, at: int) -> SampleRow | None:
     moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
     if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:
         return None

@@ -23,7 +23,10 @@ _YEAR = timedelta(days=365.2425)
 _BY_TIME = re.compile(r"precisetimestampconversion|session_window|TimeWindow|\bJoin ", re.IGNORECASE)
 _OF_GROUPS = {"stateStoreSave", "sessionWindowStateStoreSaveExec", "defaultName"}
 """Operators that count late groups, of which a row may have several and several rows one; the last is that of session windows up to 3.5."""
-NOT_CLOSED = "no row came that closes the last windows, and none that is late: name the event time with --event-time"
+NOT_CLOSED = (
+    "no row came that closes the last windows, and none that is late: name the event time with --event-time, or add rows that the query "
+    "lets through"
+)
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,11 @@ class RowsOfVersions:
     @property
     def lost(self) -> bool:
         return any(rows.lost for _, rows in self.versions)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the rows much later moved the watermark on each version, if there is one."""
+        return all(rows.closed for _, rows in self.versions)
 
     @property
     def advice(self) -> str:

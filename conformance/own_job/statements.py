@@ -26,7 +26,7 @@ def summary(verdict: JobVerdict) -> str:
     rows = {
         "same": f"same {'digests of ' if verdict.digests else ''}rows{less}",
         "differs": verdict.change.what if verdict.change is not None else "",
-        "fails": "the job fails",
+        "fails": f"the job fails on {' and '.join(target.title for target, _ in verdict.failures)}",
         "unknown": "no answer",
     }
     columns = ["other columns"] if verdict.columns else []
@@ -127,7 +127,7 @@ def _rows(verdict: JobVerdict) -> Iterator[Statement]:
         columns = ", ".join(verdict.reordered)
         text = f"the order inside {columns} is another: collect_list and collect_set promise none; sort_array makes one"
         yield Statement("differs", MARKS["differs"].glyph, text)
-    if verdict.change is not None:
+    if verdict.change is not None and not verdict.breaks_code:  # whose error is among the failures
         meaning, where = MEANINGS[verdict.change.meaning], f"first difference: {verdict.change.where}"
         if verdict.answer == "same":
             text = f"{verdict.after.title} keeps fewer rows in state, which changes no result of this sample"

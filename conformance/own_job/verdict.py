@@ -34,7 +34,7 @@ from conformance.own_job.job_run import AS_FROM_THE_START, NO_ROWS_AFTER, CellAn
 from conformance.query.reading import read_calls
 from conformance.runner.cases import JudgeCases
 from conformance.suite.features import features_of_job
-from harness.runtimes.missing import how_to_mend, what_ended
+from harness.runtimes.missing import how_to_mend, not_given, what_ended
 from harness.scheduling.cell_run import CellRun, CellTask
 from reports.results.checkpoint_status import combined, exit_code, severity
 from reports.results.records import TargetRecord
@@ -193,6 +193,12 @@ class JobVerdict:
         return self.planned_by.title if self.planned_by not in (None, self.before) else ""
 
     @property
+    def breaks_code(self) -> bool:
+        """Whether the author's code runs on the earlier version, and the later one ends it."""
+        seen = self.wholes[1].observation
+        return self.answer == "differs" and seen is not None and seen.own_code_error is not None
+
+    @property
     def exit_code(self) -> int:
         """0 if nothing changes, 1 if anything differs or a checkpoint does not resume, 2 if the job fails, 3 without an answer."""
         handoffs = (exit_code(group.verdict) for group in self.handoffs)
@@ -222,7 +228,8 @@ def judge_job(run: JobRun) -> JobVerdict:
     not_shown = tuple(never_shown(seen, plan, digests=digests)) if seen is not None and complete else ()
     answer = _answer(wholes, emitted=emitted, complete=complete, different=different)
     handoffs: tuple[Handoffs, ...] = ()
-    if seen is not None and seen.own_code_error is None and all(whole.status != "flaky" for whole in wholes):
+    in_code = any(each is not None and each.own_code_error is not None for each in (seen, other))
+    if seen is not None and not in_code and all(whole.status != "flaky" for whole in wholes):
         handoffs = _handoffs(run)
     return JobVerdict(
         case=run.case,
@@ -264,11 +271,21 @@ def _cause(run: JobRun, before: Observation | None, after: Observation | None) -
 
 def _change(a: WholeRun, b: WholeRun, *, digests: bool) -> BehaviourChange | None:
     """What changes; ``digests``: whether the rows of a micro-batch are only known by their number and digest."""
-    where = difference(a, b) if has_behaviour(a) and has_behaviour(b) else None
+    comparable = has_behaviour(a) and (has_behaviour(b) or _breaks_code(a, b))
+    where = difference(a, b) if comparable else None
     if where is None or where.what == "columns":  # told apart: the rows are the same
         return None
     change = behaviour_change(a, b, where)
     return replace(change, what="other rows, by their digest") if digests and where.what == "rows" else change
+
+
+def _breaks_code(a: WholeRun, b: WholeRun) -> bool:
+    """Whether the author's code runs on the earlier version and fails on the later one, which lacks nothing that an option gives."""
+    seen, other = a.observation, b.observation
+    error = other.own_code_error if other is not None else None
+    if b.status == "flaky" or seen is None or error is None:
+        return False
+    return seen.complete and error.missing_module is None and not_given(error, b.task.target.version) is None
 
 
 def _plan(seen: Observation | None) -> str:
@@ -337,7 +354,7 @@ def _handoffs(run: JobRun) -> tuple[Handoffs, ...]:
 
 def _answer(wholes: tuple[WholeRun, WholeRun], *, emitted: bool, complete: bool, different: bool) -> JobAnswer:
     if any(whole.observation is not None and whole.observation.own_code_error for whole in wholes):
-        return "fails"
+        return "differs" if different else "fails"
     if not all(map(has_behaviour, wholes)):
         return "unknown"
     if not emitted:

@@ -58,10 +58,16 @@ def how_to_mend(message: str, version: SparkVersion, traceback: str = "") -> str
     return None
 
 
+def not_given(error: OwnCodeError, version: SparkVersion) -> str | None:
+    """Say what a trial did not give to the author's code: what is missing, with its option, or what is refused; None of another error."""
+    refused = _REFUSED.fullmatch(error.raised)
+    return refused[2] if refused else how_to_mend(error.raised, version, error.traceback)
+
+
 def what_ended(error: OwnCodeError, version: SparkVersion) -> str:
     """Say what ended the author's code: what is missing and the option that gives it, or what is refused, or the error with its lines."""
-    where, refused = f" at {error.at}" if error.at else "", _REFUSED.fullmatch(error.raised)
-    if missing := refused[2] if refused else how_to_mend(error.raised, version, error.traceback):
+    where = f" at {error.at}" if error.at else ""
+    if missing := not_given(error, version):
         return f"{missing}; it is asked for{where}" if where else missing
     if error.raised.startswith("WithoutEnd("):
         return f"it starts queries, or waits for their end, again and again{where}: it must end when its queries do"

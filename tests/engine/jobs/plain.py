@@ -149,7 +149,8 @@ class PlainSpark:
                 text=True,
                 check=False,
             )
-        for line in done.stdout.splitlines():
+        # Spark 3.3 prints warnings of its Python there, too.
+        for line in (line for line in done.stdout.splitlines() if line.startswith("{")):
             answer = json.loads(line)
             name, _, what = answer["name"].partition("\n")
             self._done[name, version, what] = answer

@@ -19,6 +19,7 @@ from unittest import mock
 import pyspark
 from pyspark.sql import SparkSession
 
+VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 TRIES = 5
 """Of a run in which one micro-batch did not read the rows of one arrival: on a busy machine, one stream got its file too late."""
 
@@ -45,7 +46,7 @@ FILE_MANAGER = "org.apache.spark.sql.execution.streaming.{}FileSystemBasedCheckp
 
 def start_spark():
     builder = SparkSession.builder.master("local[1]")
-    package = "checkpointing." if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1) else ""
+    package = "checkpointing." if VERSION >= (4, 1) else ""
     manager = {"spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER.format(package)}
     for key, value in {**SETTINGS, **manager}.items():
         builder = builder.config(key, value)
@@ -70,6 +71,9 @@ def run(spark, task):
         for number in range(len([*place.iterdir()]), task["arrived"]):
             write(shown(place, number), task["arrivals"][number][stream])
     session = spark.newSession()
+    # Expressions ask the active session whether ANSI mode is on; in production, that of the job is the only one.
+    sql = spark._jvm.org.apache.spark.sql
+    (sql.classic if VERSION >= (4, 0) else sql).SparkSession.setActiveSession(session._jsparkSession)
     for key, value in task["conf"].items():
         session.conf.set(key, value)
     emitted, done = {}, {"batches": [], "columns": None, "error": None, "stage": "build", "untimed": 0}

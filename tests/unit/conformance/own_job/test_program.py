@@ -245,11 +245,11 @@ def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
         ),
         (
             seen(raised="SystemExit(1)"),
-            r"job.py: your code raised SystemExit\(1\) at job.py:3, while building the query",
+            r"job.py on 3.5.9: your code raised SystemExit\(1\) at job.py:3, while building the query",
         ),
         (
             seen(raised="WithoutEnd('…')"),
-            "job.py: it starts queries, or waits for their end, again and again at job.py:3",
+            "job.py on 3.5.9: it starts queries, or waits for their end, again and again at job.py:3",
         ),
         (EngineSilent("no answer"), "job.py did not end within 120 s"),
         (EngineDied("gone"), "job.py cannot be run: gone"),

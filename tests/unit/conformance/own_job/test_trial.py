@@ -10,6 +10,7 @@ import pytest
 from conformance.own_job.job_case import ActingOptions, own_function
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.resumption import GivenCheckpoint
+from conformance.own_job.sample_rows import RowsOfVersions
 from conformance.own_job.statements import summary
 from conformance.own_job.trial import Known, Trial
 from conformance.own_job.verdict import JobVerdict
@@ -41,6 +42,9 @@ class Listener:
 
     def begins(self, query, case, samples, folder: Path) -> None:
         self.begun.append((query.title, len(case.steps), folder))
+
+    def begins_again(self, why: str) -> None:
+        self.begun.append((why, 0, Path()))
 
     @contextmanager
     def progress(self, *, many_rows: bool) -> Iterator[Progress]:
@@ -119,6 +123,22 @@ def test_options_of_the_sources_act_in_a_case_of_their_own_or_are_not_tried(tmp_
     record = answer.record()
     assert (record["options_of_files"]["change"], record["options_of_topics"]) == (None, None)
     assert "not tried: options of kafka: --source kafka lets them act" in record["notTried"]
+
+
+def test_where_a_query_lets_the_row_much_later_not_through_copies_of_more_rows_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RowsOfVersions, "closed", property(lambda _: False))
+    sample, listener = sample_in(tmp_path), Listener()
+    with closing(KeptEngines(TwoVersions(tmp_path, {}))) as kept:
+        trial = Trial(OLD, NEW, EngineUse(kept=kept), 3, True, False, "files", lambda _: None, listener)
+        answer = trial.answer(own_function("jobs:build"), [sample], tmp_path / "check", "conformance check")
+    assert [title for title, *_ in listener.begun] == [
+        "jobs:build",
+        "the row much later moved no watermark: again with copies of more rows",
+    ]
+    (rows,) = answer.verdict.case.steps[-1].arrivals()
+    assert sum(len(part) for part in rows["events"].partitions) == len(sample.rows) > 1
 
 
 def test_a_program_that_asks_for_something_else_is_a_change_though_its_rows_are_the_same(tmp_path: Path) -> None:

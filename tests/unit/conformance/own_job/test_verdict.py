@@ -475,6 +475,47 @@ def test_a_job_whose_code_fails_has_no_checkpoints() -> None:
     failed = observed(step(1, error=ErrorSeen(stage="analysis", classes=("TypeError",), message="x", own_code=mistake)))
     found = judge_job(ran(failed, failed, failed, failed))
     assert (found.handoffs, found.exit_code) == ((), 2)
+    assert summary(found) == "3.5.9 → 4.3.0: the job fails on 3.5.9 and 4.3.0"
+    of_earlier = judge_job(ran(failed, ROWS, failed, ROWS))
+    assert (of_earlier.exit_code, summary(of_earlier)) == (2, "3.5.9 → 4.3.0: the job fails on 3.5.9")
+
+
+@pytest.mark.parametrize(
+    ("raised", "answer", "code", "said"),
+    [
+        (
+            "AttributeError('no x')",
+            "differs",
+            1,
+            "your code raised AttributeError('no x') at jobs.py:3, in a UDF",
+        ),
+        (
+            "ModuleNotFoundError(\"No module named 'pyspark.x'\")",
+            "differs",
+            1,
+            "your code raised ModuleNotFoundError(\"No module named 'pyspark.x'\") at jobs.py:3, in a UDF",
+        ),
+        # A version's own environment, of which no upgrade of Spark is the reason.
+        ("ModuleNotFoundError(\"No module named 'acme'\")", "fails", 2, "the job fails on 4.3.0"),
+    ],
+)
+def test_code_that_fails_on_the_later_version_alone_is_a_change_that_no_checkpoint_explains(
+    raised: str, answer: str, code: int, said: str
+) -> None:
+    mistake = OwnCodeError(raised=raised, at="jobs.py:3", during="in a UDF")
+    error = ErrorSeen(stage="run", classes=("PythonException",), message="x", own_code=mistake)
+    run = ran(ROWS, observed(ROWS.steps[0], step(2, error=error)), ROWS, ROWS)
+    found = judge_job(run)
+    assert (found.answer, found.exit_code, found.handoffs, summary(found)) == (
+        answer,
+        code,
+        (),
+        f"3.5.9 → 4.3.0: {said}",
+    )
+    assert not any(cell.cut for cell in next_cells(replace(run, answers=run.answers[:2])))
+    line = conclude(found, (), RowsOfVersions(()), ("a known bug",), code, ()).line
+    assert line.endswith(f"{said}. Change it so that it runs on 4.3.0, too." if code == 1 else ".")
+    assert next(said.glyph for said in statements(found)) == "!"
 
 
 def test_a_class_that_a_query_lacks_while_it_runs_is_named_with_what_to_do() -> None:
