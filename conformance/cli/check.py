@@ -117,8 +117,8 @@ def check(
     Runs your code. A program or notebook runs unchanged: the samples take the place of its sources, and none of its queries starts.
     Of SQL, the last statement is the query. Writes the case, which you may keep, and the results.
 
-    Exits with 0 if nothing changes, 1 if rows differ or are lost on a version, or a checkpoint does not resume, 2 if your code fails or
-    neither version takes the query, 3 without an answer.
+    Exits with 0 if nothing changes; 1 if rows differ or are lost, a checkpoint does not resume, or only the later version ends your code
+    or refuses the query; 2 if the earlier one ends your code, or neither takes the query; 3 without an answer.
     """
     where = job_options.options_of_job(engines, settings, speed, code, connect=sides.address)
     named = job_settings.named(job, call, arguments, run_sinks=run_sinks)
