@@ -177,7 +177,7 @@ def write_job(
     """
     sending = [sample for sample in samples if sample.rows]
     few = not too_many_for_a_case(sending)
-    arriving = arrivals(sending, batches, silent=silent, again=again, unfit=unfit, closing=closing)
+    arriving = arrivals(sending, batches, silent=silent, again=again, unfit=unfit and few, closing=closing)
     two: dict[str, Json]
     three: dict[str, Json]
     two, three = ({"spark.sql.shuffle.partitions": number} if partitions else {} for number in (2, 3))

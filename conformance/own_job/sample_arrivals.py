@@ -54,8 +54,8 @@ def arrivals(
     3. If ``silent``, the micro-batch after the restart is divided: each stream in turn is the only one that sends.
     4. A copy of each stream's latest row, or of the ``closing`` latest, much later, so that windows close and state is evicted.
     5. If ``again``, these once more, duplicates of rows in the state, and a copy of the earliest, late whatever the delay is.
-    6. If ``unfit``, copies of each stream's latest row, in which in turn one text is none that parses, and in the last one numbers are
-       zero and arrays and maps empty.
+    6. If ``unfit``, copies of each stream's latest rows, several because a filter may take some, in which in turn one text is none that
+       parses, and in the last one numbers are zero and arrays and maps empty.
 
     Args:
         samples: of each stream, with at least one row.
@@ -142,6 +142,8 @@ def _ends(sample: Sample) -> tuple[SampleRow, ...]:
     return tuple(sample.rows[at] for at in dict.fromkeys(sample.ends))
 
 
+_MOST_UNFIT = 10
+"""Of a stream's rows, how many get unfit copies."""
 _UNPARSED = "n/a"
 
 
@@ -154,10 +156,11 @@ _EMPTY: Mapping[str, Json] = {
 
 
 def _unfit(sample: Sample) -> Iterator[SampleRow]:
-    row, fields = _ends(sample)[-1], sample.schema.fields
-    for at, (value, field) in enumerate(zip(row, fields, strict=True)):
-        yield from ((*row[:at], other, *row[at + 1 :]) for other in _unparsed(value, field.type))
-    yield tuple(_emptied(value, field.type) for value, field in zip(row, fields, strict=True))
+    fields = sample.schema.fields
+    for row in (sample.rows[at] for at in _latest(sample, _MOST_UNFIT)):
+        for at, (value, field) in enumerate(zip(row, fields, strict=True)):
+            yield from ((*row[:at], other, *row[at + 1 :]) for other in _unparsed(value, field.type))
+        yield tuple(_emptied(value, field.type) for value, field in zip(row, fields, strict=True))
 
 
 def _unparsed(value: Json, type: DataType | None) -> Iterator[Json]:
@@ -202,8 +205,13 @@ def _json_text(value: Json) -> str:
 
 def _far_ahead(sample: Sample, most: int) -> Iterator[SampleRow]:
     """Yield copies of the latest rows that can be that much later."""
-    places = [sample.ends[1]] if most == 1 else nlargest(most, range(len(sample.rows)), sample.instants.__getitem__)
-    return (row for at in places if (row := _later(sample, at)) is not None)
+    return (row for at in _latest(sample, most) if (row := _later(sample, at)) is not None)
+
+
+def _latest(sample: Sample, most: int) -> Sequence[int]:
+    """Return the places of the latest rows, the latest of all first; without event times those of the last of the file."""
+    instants = sample.instants
+    return nlargest(most, range(len(instants)), lambda at: (instants[at], at)) if most > 1 else [sample.ends[1]]
 
 
 def _later(sample: Sample, at: int) -> SampleRow | None:

@@ -151,3 +151,8 @@ def test_rows_come_in_which_one_text_after_the_other_does_not_parse_then_zeros_a
     schema = parse_schema(f"n INT, x {type}")
     *_, last = arrivals([Sample("orders", schema, ((5, value),), None)], 2, unfit=True)
     assert last.rows == {"orders": (*((5, other) for other in unparsed), (0, emptied))}
+    # A filter may take the latest row.
+    *_, last = arrivals([Sample("orders", schema, ((5, value), (6, value)), None)], 2, unfit=True)
+    assert last.rows == {
+        "orders": tuple(row for n in (6, 5) for row in (*((n, other) for other in unparsed), (0, emptied)))
+    }
