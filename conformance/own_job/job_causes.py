@@ -263,7 +263,7 @@ def _partition(job: Explained) -> Cause | None:
 def _short_delay(job: Explained) -> Cause | None:
     late, treated = job.treated.of("late"), job.treated
     if not late:
-        return next(short_delay([job.run]), None) if job.run and job.run.dropped else None
+        return next(short_delay([job.run] if job.run and (job.run.dropped or not treated.prediction) else []), None)
     worst, _ = _worst(late)
     text = f"{described(job.plan.first)} dropped {counted(len(late), 'row')}, such as {worst.shown()}: {worst.passed}"
     longer = f"a longer delay than {job.plan.watermarks[0].delay}"

@@ -547,3 +547,16 @@ def test_if_late_rows_are_not_known_the_delay_is_what_progress_says(monkeypatch)
     assert cause.id == "short-delay"
     assert cause.evidence[0].startswith("stateStoreSave dropped 2, first in micro-batch")
     assert cause.fix.startswith("a delay of more than 45 min (10 min now) keeps all so far")
+
+
+@pytest.mark.parametrize(("known", "causes"), [(True, []), (False, ["short-delay"])])
+def test_a_version_that_counts_no_dropped_rows_has_the_cause_of_its_progress_if_it_is_not_known_which_are_late(
+    known, causes, monkeypatch
+):
+    _, answer = explained(DATA / "short-delay-4.3.0.json", monkeypatch)
+    treated = answer.job.treated
+    rows = tuple(replace(row, treatment="not known") for row in treated.rows)
+    job = replace(answer.job, treated=replace(treated, rows=rows, prediction=treated.prediction if known else None))
+    for operator in job.run.operators:
+        operator.dropped, operator.counts_dropped = 0, False
+    assert [cause.id for cause in causes_of(job)] == causes
