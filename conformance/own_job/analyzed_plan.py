@@ -55,6 +55,9 @@ class OperatorInput(NamedTuple):
         return " ".join(map(str, self))
 
 
+WHOLE = OperatorInput("Query", 0)
+
+
 @dataclass(frozen=True)
 class PlanWatermark:
     input: OperatorInput

@@ -16,7 +16,7 @@ from conformance.core.observation import BatchSeen, Observation
 from conformance.core.temporary_folder import temporary_folder
 from conformance.core.values import show, show_ms
 from conformance.core.wording import counted, shortened
-from conformance.own_job.analyzed_plan import JobPlan, OperatorInput
+from conformance.own_job.analyzed_plan import WHOLE, JobPlan, OperatorInput
 from conformance.own_job.first_operator import RowsThere
 from conformance.own_job.job_case import OwnQuery, telling_plan, write_job, write_sample
 from conformance.own_job.job_causes import Explained, causes_of, released
@@ -201,7 +201,8 @@ def explain_query(
             raise WrongUsage(f"{query.title}: {cut} {take}")
         seen = answer_of(case, target, where, display)
         plan = JobPlan.of(seen)
-        places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else ())]
+        whole = () if plan.stateful else (WHOLE,)
+        places = [mark.input for mark in plan.watermarks] + [*(plan.inputs(plan.first) if plan.first else whole)]
         there = _rows_at(case, places, target, where, display) if seen.complete and places else {}
         kept_later = False
         if seen.complete and any("EventTimeTimeout" in node.arguments for node in plan.stateful):
@@ -231,8 +232,10 @@ def _rows_at(
 ) -> dict[OperatorInput, RowsThere]:
     """Ask an engine for the rows at places of the plan, all of them in one micro-batch; those that it cannot show are left out."""
     appending = case.model_copy(update={"output_mode": "append", "trigger": "default", "steps": (together(case),)})
+    # Spark refuses to number the rows of a stream, unless it leaves out this check.
+    conf = {**case.conf, "spark.sql.streaming.unsupportedOperationCheck": "false"}
     cases = {
-        place: appending.model_copy(update={"id": f"{case.id}-{number}", "conf": {**case.conf, ROWS_AT: str(place)}})
+        place: appending.model_copy(update={"id": f"{case.id}-{number}", "conf": {**conf, ROWS_AT: str(place)}})
         for number, place in enumerate(places, 1)
     }
     answers = run_cells([CellTask(other, (target,)) for other in cases.values()], where, display)

@@ -16,6 +16,7 @@ from conformance.core.values import NotAValue, canonical
 from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job.analyzed_plan import PlanWatermark, is_event_time, keys_of, without_numbers
 from conformance.query.reading import PlanNode
+from harness.driver.backend import ROW_FROM
 
 ROW = "row_of_sample"
 """The column that numbers the rows in what the model runs."""
@@ -39,10 +40,19 @@ class RowsThere:
 
     columns: OutputSchema
     rows: tuple[tuple[Json, ...], ...]
+    origins: tuple[tuple[str, int], ...] | None
+    """The stream of each row, and which of its rows it comes from; None if that is not known."""
 
     @classmethod
     def of(cls, seen: Observation) -> RowsThere:
-        return cls(OutputSchema.of(seen.columns), tuple(row for batch in seen.batches for row in batch.rows))
+        rows = [row for batch in seen.batches for row in batch.rows]
+        at = next((at for at, column in enumerate(seen.columns) if column.name == ROW_FROM), None)
+        if at is None or any(str(row[at]).startswith(" ") for row in rows):
+            return cls(OutputSchema.of(seen.columns), tuple(rows), None)
+        columns = OutputSchema.of((*seen.columns[:at], *seen.columns[at + 1 :]))
+        rows.sort(key=lambda row: _origin(row[at]))
+        origins = tuple(_origin(row[at]) for row in rows)
+        return cls(columns, tuple((*row[:at], *row[at + 1 :]) for row in rows), origins)
 
     def values(self, places: Iterable[int]) -> list[tuple[object, ...]]:
         """Return the values of each row in these columns."""
@@ -63,6 +73,13 @@ class RowsThere:
     @property
     def windows(self) -> tuple[int, ...]:
         return tuple(at for at, type in enumerate(self.columns.types) if is_window(type))
+
+
+def _origin(text: Json) -> tuple[str, int]:
+    """``file:///…/streams/orders/000001.json 7``"""
+    path, _, number = str(text).rpartition(" ")
+    # The upper bits are the number of the partition.
+    return path.rsplit("/", 2)[-2].removeprefix("stream="), int(number) % 2**33
 
 
 def comparable(value: Json, type: DataType) -> object:
@@ -98,7 +115,7 @@ def query_of(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[Side]) -
             columns = [f"c{at}" for at, name in enumerate(sides[0][0].columns.names) if name != TIME]
             return [*pipeline, {"groupBy": columns, "agg": [_GROUP]}]
         case "Deduplicate" | "DeduplicateWithinWatermark":
-            columns = [_column(sides[0][0], key) for key in keys_of(node)]
+            columns = [_column(sides[0][0], key, node) for key in keys_of(node)]
             name = "dropDuplicatesWithinWatermark" if node.name.endswith("Watermark") else "dropDuplicates"
             return [*pipeline, {name: columns}]
         case "Join":
@@ -112,10 +129,13 @@ def query_of(node: PlanNode, joins: Sequence[PlanNode], sides: Sequence[Side]) -
     raise NotKnown(f"what {node.name} does with its rows is its author's code")
 
 
-def _column(rows: RowsThere, key: str) -> str:
+def _column(rows: RowsThere, key: str, node: PlanNode) -> str:
     at = rows.place(without_numbers(key))
+    if at is None and (made := re.search(rf"[\[ ]{re.escape(key)} AS (.+?)#\d+", node.arguments)):
+        # Those that the operator computes come after all others.
+        at = max((at for at, name in enumerate(rows.columns.names) if name == made[1]), default=None)
     if at is None:
-        raise NotKnown(f"the key {without_numbers(key)} is computed in the operator")
+        raise NotKnown(f"the operator does not get the key {without_numbers(key)}")
     return f"c{at}"
 
 
@@ -126,7 +146,7 @@ def _keys(node: PlanNode, side: Side) -> Iterator[str]:
         if windows and name in ("window", "session_window", *(rows.columns.names[at] for at in windows)):
             yield _window(side, by_mark=is_event_time(key), session="session" in name)
         else:
-            yield _column(rows, key)
+            yield _column(rows, key, node)
 
 
 def _window(side: Side, *, by_mark: bool, session: bool) -> str:

@@ -6,8 +6,6 @@ on them, and its word counts only if it predicts the watermarks, dropped rows an
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -27,11 +25,8 @@ from conformance.model.columns import Value
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.operators import BatchProgress
 from conformance.oracle.prediction import Prediction, predict
-from conformance.own_job.analyzed_plan import (
-    JobPlan,
-    OperatorInput,
-)
-from conformance.own_job.first_operator import ROW, SIDES, TIME, NotKnown, RowsThere, Side, comparable, query_of
+from conformance.own_job.analyzed_plan import WHOLE, JobPlan, OperatorInput
+from conformance.own_job.first_operator import ROW, SIDES, TIME, NotKnown, RowsThere, Side, query_of
 from conformance.query.reading import PlanNode
 
 Treatment: TypeAlias = Literal[
@@ -48,17 +43,6 @@ Treatment: TypeAlias = Literal[
 ]
 """In the order in which a person looks for them."""
 _OF_STREAMS = "spark.sql.streaming."
-_ROW_BY_ROW = (
-    "Project",
-    "Filter",
-    "SubqueryAlias",
-    "View",
-    "Union",
-    "EventTimeWatermark",
-    "WriteToMicroBatchDataSource",
-    "WriteToMicroBatchDataSourceV1",
-)
-"""Operators that make at most one row of each."""
 
 
 @dataclass(frozen=True)
@@ -173,9 +157,9 @@ def treat_rows(
     if first is None:
         if plan.stateful:
             return TreatedRows(rows, unknown="which operator gets the rows first: several keep state side by side")
-        if not all(node.name in _ROW_BY_ROW or not node.children for node in plan.nodes):
-            return TreatedRows(rows, unknown="the query keeps no state, and makes other rows of its rows")
-        return TreatedRows(tuple(_out_of_stateless(rows, seen)))
+        if WHOLE not in there or (out := reading.of_rows(there[WHOLE])) is None:
+            return TreatedRows(rows, unknown="the query keeps no state, and which rows it emits does not show")
+        return TreatedRows(tuple(_out_of_stateless(rows, seen, {*out})))
     try:
         made = _Made.of(case, plan, first, reading, rows, conf)
         prediction = predict(made.case, version)
@@ -221,19 +205,12 @@ def check_predicted(seen: Observation, prediction: Prediction) -> None:
         raise NotKnown("the reference model predicts other micro-batches than the engine ran")
 
 
-def _out_of_stateless(rows: Sequence[TreatedRow], seen: Observation) -> Iterator[TreatedRow]:
-    """A query without state emits each row in its micro-batch, or filters it: which, is known if it emits all or none."""
-    emitting = ((step.number, [batch for batch in step.batches if batch.rows]) for step in seen.steps)
-    left = {step: (sum(len(b.rows) for b in of), of[0].id if of else None) for step, of in emitting}
-    given = Counter(row.step for row in rows)
-    for row in rows:
-        number, batch = left.get(row.step, (0, None))
-        if row.treatment == "filtered" or number == 0:
-            yield replace(row, treatment="filtered")
-        elif number == given[row.step]:
-            yield replace(row, treatment="out", batch=batch)
-        else:
-            yield row
+def _out_of_stateless(rows: Sequence[TreatedRow], seen: Observation, out: Collection[int]) -> Iterator[TreatedRow]:
+    """A query without state emits each row in its micro-batch, or filters it."""
+    emitting = {step.number: batch.id for step in seen.steps for batch in reversed(step.batches) if batch.rows}
+    for number, row in enumerate(rows):
+        filtered = replace(row, treatment="filtered")
+        yield replace(row, treatment="out", batch=emitting.get(row.step)) if number in out else filtered
 
 
 @dataclass
@@ -260,13 +237,12 @@ class _Rows:
                     given = row if isinstance(row, Mapping) else dict(zip(names, row, strict=False))
                     values = {name: given.get(name) for name in names}
                     made.append(TreatedRow(stream, step.number, ", ".join(map(cell, values.values())), values=values))
+        reached = set[int]()
         for mark in self.plan.watermarks:
-            if (rows := self.there.get(mark.input)) is None or (of_sample := self._of_sample(mark.node, rows)) is None:
+            if (rows := self.there.get(mark.input)) is None or (numbers := self.of_rows(rows)) is None:
                 continue
-            streams, numbers = of_sample
             self.numbers[mark.input] = numbers
-            for number in {at for stream in streams for at in self.of_stream[stream]} - set(numbers):
-                made[number] = replace(made[number], treatment="filtered")
+            reached.update(numbers)
             if (at_time := rows.place(mark.column)) is None:
                 continue
             for number, row in zip(numbers, rows.rows, strict=True):
@@ -274,45 +250,15 @@ class _Rows:
                 time = time[1] if isinstance(time, tuple) else time
                 how: Treatment = "no event time" if time is None else "not known"
                 made[number] = replace(made[number], time_us=time if isinstance(time, int) else None, treatment=how)
+        marked = {made[number].stream for number in reached}
+        for number, treated in enumerate(made):
+            if treated.stream in marked and number not in reached:
+                made[number] = replace(treated, treatment="filtered")
         yield from made
 
-    def _of_sample(self, node: PlanNode, rows: RowsThere) -> tuple[list[str], list[int]] | None:
-        """Return whose rows an operator gets, and the number of the row that each comes from; None if that does not tell.
-
-        It is the stream whose columns the leaves below the operator have; of several, the one whose values the rows have. A union has the
-        rows of its branches one after the other.
-        """
-        of_branches = [self._streams(branch) for branch in _branches(node)]
-        if len(of_branches) > 1:
-            united = [stream for streams in of_branches for stream in streams]
-            numbers = [number for stream in united for number in self.of_stream[stream]]
-            whole = len(united) == len({*united}) == len(of_branches) and len(numbers) == len(rows.rows)
-            return (united, numbers) if whole and all(of_branches) else None
-        found = {name: self._numbers(name, rows, compared=len(of_branches[0]) > 1) for name in of_branches[0]}
-        known = [([name], numbers) for name, numbers in found.items() if numbers is not None]
-        return known[0] if len(known) == 1 else None
-
-    def _streams(self, node: PlanNode) -> list[str]:
-        """Return the streams of which an operator may get the rows."""
-        leaves = " ".join(below.arguments for below in node.downwards() if not below.children)
-        sent = [name for name, numbers in self.of_stream.items() if numbers]
-        columns = {name: [re.escape(field.name) for field in self.case.streams[name].fields] for name in self.of_stream}
-        fitting = [n for n, of in columns.items() if all(re.search(rf"(?<![^\s\[,]){each}#", leaves) for each in of)]
-        return fitting or (sent if len(sent) == 1 else [])
-
-    def _numbers(self, stream: str, rows: RowsThere, *, compared: bool) -> list[int] | None:
-        schema = self.case.streams[stream]
-        places = {
-            at: place
-            for at, of in enumerate(schema.fields)
-            if (place := rows.place(of.name)) is not None and of.type == rows.columns.types[place]
-        }
-        fields, given = [schema.fields[at] for at in places], [self.treated[at].values for at in self.of_stream[stream]]
-        lower = [tuple(comparable(row[of.name], of.type) for of in fields) for row in given]
-        upper = rows.values(places.values())
-        other = compared and len(lower) == len(upper) and (not places or lower != upper)
-        found = None if other else aligned(lower, upper)
-        return None if found is None else [self.of_stream[stream][at] for at in found]
+    def of_rows(self, rows: RowsThere) -> list[int] | None:
+        """Return the number of the row of the sample that each row comes from; None if that is not known."""
+        return None if rows.origins is None else [self.of_stream[stream][at] for stream, at in rows.origins]
 
     def under(self, side: PlanNode, input: OperatorInput) -> list[Side]:
         """Return the rows of an input, or of each branch of a union in it, and the number of the row that each comes from.
@@ -321,52 +267,33 @@ class _Rows:
         """
         if (rows := self.there.get(input)) is None:
             raise NotKnown("the engine did not show the rows that the operator gets")
+        if (numbers := self.of_rows(rows)) is None:
+            raise NotKnown("which rows of the sample the operator gets")
         marks = self.plan.marks(side)
         if not marks:
-            if (of_sample := self._of_sample(side, rows)) is None:
-                raise NotKnown("which rows of the sample the operator gets")
-            return [(rows, of_sample[1], None)]
-        if any(mark.input not in self.there or mark.input not in self.numbers for mark in marks):
+            return [(rows, numbers, None)]
+        if any(mark.input not in self.numbers for mark in marks):
             raise NotKnown("which rows of the sample reach the watermark")
-        lower = [(mark, number) for mark in marks for number in self.numbers[mark.input]]
-        mark, below, windows = marks[0], self.there[marks[0].input], rows.windows
+        mark, below = marks[0], self.there[marks[0].input]
         column = mark.column
-        if len(marks) == 1:
-            names = [(below.place(name), at) for at, name in enumerate(rows.columns.names) if at not in windows]
-            here = [(place, at) for place, at in names if place is not None]
-            values: Sequence[object] = below.values(place for place, _ in here)
-            upper: Sequence[object] = rows.values(at for _, at in here)
-        else:
-            # The branches of a union, one after the other, have nothing in common but event times, whatever their name.
+        if len(marks) > 1:
+            # The branches of a union have the event time under one name, that of the first.
             instants = [each.name for each in rows.columns.columns if each.type == "timestamp"]
             column = min(instants, key=lambda name: name != mark.column, default="")
-            at_time = rows.place(column)
-            if at_time is None or any(len(self.plan.marks(branch)) != 1 for branch in _branches(side)):
+            if rows.place(column) is None:
                 raise NotKnown("several watermarks stand below one input of the operator")
-            values, upper = [(self.treated[at].time_us,) for _, at in lower], rows.values([at_time])
-        found = aligned(values, upper, rows.values(windows) if windows else None)
-        # Rows whose event time is null may have no window.
-        timed = [value for value in values if value != (None,) or value in upper]
-        if found is None or (len(marks) > 1 and len({*timed}) < len(timed) > len({*found})):
-            raise NotKnown("which rows pass what stands between the watermark and the operator")
-        if rows.place(column) is None and (at_time := below.place(column)) is not None:
+        elif rows.place(column) is None and (at_time := below.place(column)) is not None:
             time = Column(name=TIME, type=below.columns.columns[at_time].type)
-            with_time = ((*row, below.rows[at][at_time]) for row, at in zip(rows.rows, found, strict=True))
-            rows = RowsThere(OutputSchema.of((*rows.columns.columns, time)), tuple(with_time))
+            times = {n: row[at_time] for n, row in zip(self.numbers[mark.input], below.rows, strict=True)}
+            with_time = ((*row, times[n]) for row, n in zip(rows.rows, numbers, strict=True))
+            rows = replace(rows, columns=OutputSchema.of((*rows.columns.columns, time)), rows=tuple(with_time))
         sides: list[Side] = []
         for each in marks:
-            of_mark = [(row, lower[at][1]) for row, at in zip(rows.rows, found, strict=True) if lower[at][0] is each]
-            there = RowsThere(rows.columns, tuple(row for row, _ in of_mark))
+            here = {*self.numbers[each.input]}
+            of_mark = [(row, number) for row, number in zip(rows.rows, numbers, strict=True) if number in here]
+            there = replace(rows, rows=tuple(row for row, _ in of_mark))
             sides.append((there, [number for _, number in of_mark], replace(each, column=column)))
         return sides
-
-
-def _branches(side: PlanNode) -> Iterator[PlanNode]:
-    union = next((node for node in side.downwards() if node.name == "Union"), None)
-    if union is None:
-        yield side
-    else:
-        yield from chain.from_iterable(map(_branches, union.children))
 
 
 def number_of(row: WrittenRow) -> int:
@@ -377,33 +304,6 @@ def number_of(row: WrittenRow) -> int:
 def rows_given(action: Action, stream: str) -> list[WrittenRow]:
     placed = action.streams.get(stream) if isinstance(action, Add) else None
     return [row for partition in placed.partitions for row in partition] if placed is not None else []
-
-
-def aligned(
-    lower: Sequence[object], upper: Sequence[object], windows: Sequence[object] | None = None
-) -> list[int] | None:
-    """Return for each upper row the place of the lower row that it comes from; None if that does not follow.
-
-    The operators between keep the order, unless a join with a table brings equal keys together, and drop rows or repeat them for each of
-    several windows. Rows are what both have in common.
-    """
-    place_of = {row: place for place, row in enumerate(lower)}
-    if len(place_of) == len(lower) == len(upper) and place_of.keys() == {*upper}:
-        return [place_of[row] for row in upper]
-    if len(lower) == len(upper) and (windows is None or not upper or upper[0] == ()):
-        return [*range(len(lower))]
-    places: list[int] = []
-    at, held = -1, set[object]()
-    for number, row in enumerate(upper):
-        window = windows[number] if windows is not None else None
-        if at < 0 or row == () or lower[at] != row or window in held or windows is None:
-            at = next((place for place in range(at + 1, len(lower)) if lower[place] == row and row != ()), len(lower))
-            held = set()
-        if at == len(lower):
-            return None
-        held.add(window)
-        places.append(at)
-    return places
 
 
 @dataclass(frozen=True)
@@ -437,10 +337,12 @@ class _Made:
         for name, (rows, numbers, _) in zip(SIDES, sides, strict=False):
             kept = [place for place in range(len(rows.columns.names)) if place not in rows.windows]
             of_rows = (f"c{place} {rows.columns.columns[place].type}" for place in kept)
-            streams[name] = ", ".join([f"{ROW}{name} BIGINT", *of_rows])
+            streams[name], first = ", ".join([f"{ROW}{name} BIGINT", *of_rows]), dict[int, list[object]]()
             for row, number in zip(rows.rows, numbers, strict=True):
                 sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
-                if not sent or sent[-1][0] != number:
+                span = [rows.value(row, place) for place in rows.windows]
+                # The other windows of a row are no rows of their own.
+                if first.setdefault(number, span) == span:
                     values = rows.columns.as_written(row)
                     sent.append([number, *(values[place] for place in kept)])
         given = [arriving.get(step.number, {}) for step in case.steps]

@@ -25,7 +25,10 @@ OnEmitted = Callable[[int, List[List[Any]]], None]
 
 ROWS_AT = "spark.conformance.rowsAt"
 """The setting of a case that runs an input of an operator in place of the query: ``Join 0 1``, the second input of the first join of the
-analysed plan, from the top."""
+analysed plan, from the top; ``Query 0 0``, the query itself. The rows have two kinds of columns more: ``ROW_FROM``, unless
+an operator loses it, and the keys that an aggregation computes."""
+ROW_FROM = "spark_conformance_row_from"
+"""The file of the sample that a row comes from, a space, and which of its rows that is."""
 DEFAULTS = "spark.conformance.defaults"
 """The setting of a case that names settings, separated by spaces, which its session does not take from its engine."""
 DELAY = "spark.conformance.delay"

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set
 
 from . import outage, session
 from .arrivals import Arrivals, FileArrivals, MemoryArrivals, MixedArrivals
-from .backend import OnEmitted, identity
+from .backend import ROW_FROM, OnEmitted, identity
 from .capture import Capture, LocalCapture, RealTimeCapture
 from .errors import DriverFailure, FailureReason, method
 from .files import HadoopFiles, LocalFiles, WritableFiles
@@ -184,11 +184,43 @@ class Classic:
 
     def rows_at(self, frame: Any, place: str) -> Any:
         name, number, child = place.split()
-        nodes = [node for node in _nodes(frame._jdf.queryExecution().analyzed()) if node.nodeName() == name]
-        below = nodes[int(number)].children().apply(int(child))
-        dataset = frame._jdf.getClass().getName()  # of 4.0 and newer, org.apache.spark.sql.classic.Dataset
-        made = reduce(getattr, dataset.split("."), self.spark._jvm).ofRows(frame._jdf.sparkSession(), below)
-        return type(frame)(made, getattr(frame, "sparkSession", None) or frame.sql_ctx)  # up to 3.2
+        plan = frame._jdf.queryExecution().analyzed()
+        nodes = [node for node in _nodes(plan) if node.nodeName() == name]
+        below = self._numbered(nodes[int(number)].children().apply(int(child)) if nodes else plan, frame)
+        if name == "Aggregate":
+            node, utils = nodes[int(number)], self.spark._jvm.PythonUtils
+            keys = [key for key in _listed(node.groupingExpressions()) if key.nodeName() != "AttributeReference"]
+            made = [each for each in _listed(node.aggregateExpressions()) if each.nodeName() == "Alias"]
+            computed = [each for each in made if any(key.semanticEquals(each.child()) for key in keys)]
+            logical = self.spark._jvm.org.apache.spark.sql.catalyst.plans.logical
+            below = logical.Project(utils.toSeq(_listed(below.output()) + computed), below)
+        return self._frame(below, frame)
+
+    def _frame(self, plan: Any, like: Any) -> Any:
+        dataset = like._jdf.getClass().getName()  # of 4.0 and newer, org.apache.spark.sql.classic.Dataset
+        made = reduce(getattr, dataset.split("."), self.spark._jvm).ofRows(like._jdf.sparkSession(), plan)
+        return type(like)(made, getattr(like, "sparkSession", None) or like.sql_ctx)  # up to 3.2
+
+    def _numbered(self, plan: Any, like: Any) -> Any:
+        """A plan whose streams, and the projections above them, have the column ``ROW_FROM``."""
+        if not plan.isStreaming():
+            return plan
+        from pyspark.sql import functions as F
+
+        children, jvm = [self._numbered(child, like) for child in _listed(plan.children())], self.spark._jvm
+        if not children:
+            row = F.concat_ws(" ", F.input_file_name(), F.monotonically_increasing_id().cast("string"))
+            numbered = self._frame(plan, like).select("*", row.alias(ROW_FROM))
+            # Up to 3.3, a file source takes filters before the projection above it, unless one between is not deterministic.
+            return numbered.where(F.monotonically_increasing_id() >= 0)._jdf.queryExecution().analyzed()
+        logical, seq = jvm.org.apache.spark.sql.catalyst.plans.logical, jvm.PythonUtils.toSeq
+        rows = [column for column in _listed(children[0].output()) if column.name() == ROW_FROM]
+        if plan.nodeName() == "Project":
+            return logical.Project(seq(_listed(plan.projectList()) + rows), children[0])
+        if plan.nodeName() == "Expand":  # of sliding windows
+            made = [seq(_listed(projection) + rows) for projection in _listed(plan.projections())]
+            return logical.Expand(seq(made), seq(_listed(plan.output()) + rows), children[0])
+        return plan.withNewChildren(seq(children))
 
     def native(self, session: Any) -> Optional[Set[str]]:
         return native_operators(self._native, session.streams.active) if self._native is not None else None
@@ -197,6 +229,9 @@ class Classic:
 def _nodes(plan: Any) -> Iterator[Any]:
     """The operators of a plan, from the top."""
     yield plan
-    children = plan.children()
-    for at in range(children.size()):
-        yield from _nodes(children.apply(at))
+    for child in _listed(plan.children()):
+        yield from _nodes(child)
+
+
+def _listed(scala: Any) -> List[Any]:
+    return [scala.apply(at) for at in range(scala.size())]

@@ -246,6 +246,25 @@ def distinct_names_in_sql(spark, a):
     return spark.sql(_sql(a, "who"))
 
 
+def of_a_view(spark, a):
+    a.withWatermark("t", "10 minutes").createOrReplaceTempView("a")
+    seen = "SELECT upper(who) AS who, window(t, '20 minutes', '10 minutes') AS w FROM a WHERE n > 1"
+    return spark.sql("SELECT who, w, count(*) AS n FROM (" + seen + ") GROUP BY who, w")
+
+
+def by_computed_keys(spark, a):
+    return tumbling(a.withWatermark("t", "10 minutes"), "t", F.upper("who").alias("who"), F.col("n") % 2)
+
+
+def of_filtered_text(spark, a):
+    time = F.from_json(_json(), "order STRUCT<text: TIMESTAMP>")["order"]["text"]
+    return tumbling(a.where("who <> 'bob'").select(time.alias("e")).withWatermark("e", "10 minutes"), "e")
+
+
+def some_rows(spark, a):
+    return a.where("n % 5 > 1").select(F.upper("who").alias("who"))
+
+
 def by_day(spark, a):
     return a.withWatermark("t", "10 minutes").groupBy(F.to_date("t").alias("day")).count()
 
@@ -712,7 +731,7 @@ JOBS: Mapping[str, FaultyJob] = {
     "distinct-names-in-sql": FaultyJob(
         "distinct_names_in_sql", _ORDERED, ("deduplication-without-event-time",), progress=()
     ),
-    "by-day": FaultyJob("by_day", _ORDERED, ("watermark-on-other-column",), mode="update", progress=()),
+    "by-day": FaultyJob("by_day", _ORDERED, ("watermark-on-other-column",), {"out": 24}, mode="update", progress=()),
     "by-day-refused": FaultyJob("by_day", _ORDERED, ("watermark-on-other-column",), progress=()),
     "outer-no-data-off": FaultyJob(
         "outer",
@@ -722,6 +741,12 @@ JOBS: Mapping[str, FaultyJob] = {
         conf={"spark.sql.streaming.noDataMicroBatches.enabled": "false"},
         treated={"joined": 19, "in state": 10, "without partner": 1},
     ),
+    "sound-windows-of-a-view": FaultyJob("of_a_view", _ORDERED, treated={"filtered": 2, "out": 18, "in state": 4}),
+    "sound-computed-keys": FaultyJob("by_computed_keys", _ORDERED, treated={"out": 20, "in state": 4}),
+    "short-delay-of-filtered-text": FaultyJob(
+        "of_filtered_text", _TWO_LATE, ("short-delay",), {"filtered": 8, "late": 1, "out": 12, "in state": 3}
+    ),
+    "sound-some-rows": FaultyJob("some_rows", _ORDERED, treated={"filtered": 10, "out": 14}),
     "sound-from-text": FaultyJob("from_text", _ORDERED, treated={"out": 20, "in state": 4}),
 }
 """Each job with the causes that `explain` names and with those that its progress alone shows."""

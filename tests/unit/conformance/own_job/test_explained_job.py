@@ -16,17 +16,18 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.values import show
 from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job import explained_job
-from conformance.own_job.analyzed_plan import JobPlan, OperatorInput, PlanWatermark, keys_of
+from conformance.own_job.analyzed_plan import WHOLE, JobPlan, OperatorInput, PlanWatermark, keys_of
 from conformance.own_job.explained_job import JobExplanation, NoAnswer, explain_query
-from conformance.own_job.first_operator import RowsThere, _condition
+from conformance.own_job.first_operator import NotKnown, RowsThere, _condition, _keys
 from conformance.own_job.job_case import ActingOptions
 from conformance.own_job.job_causes import _mistake, _nulls, _other_time, _overflow, _refused, _unparsed, causes_of
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.named_job import JobQueries
 from conformance.own_job.sample import silent
-from conformance.own_job.treatment import TreatedRow, TreatedRows, _Rows, aligned, treat_rows
+from conformance.own_job.treatment import TreatedRow, TreatedRows, _Rows, treat_rows
 from conformance.query.reading import PlanNode
 from conformance.runner.resources import Concurrency, EngineUse
+from harness.driver.backend import ROW_FROM
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun
 from harness.targets.targets import Targets
@@ -90,56 +91,44 @@ def test_a_source_with_the_same_columns_that_the_query_does_not_read_hides_no_tr
     assert {row.treatment for row in beside.job.treated.rows} > {"late"}
 
 
-@pytest.mark.parametrize(
-    "schema", ["ad STRING, t TIMESTAMP", "vad STRING, vt TIMESTAMP"], ids=["same names", "longer names"]
-)
-def test_rows_of_two_streams_are_told_apart_by_the_whole_names_of_their_columns_or_else_by_their_values(schema):
-    schemas = {"clicks": parse_schema("ad STRING, t TIMESTAMP"), "views": parse_schema(schema)}
-    given = {
-        "clicks": [("x", "2026-03-17 12:00:00"), ("y", "2026-03-17 12:01:00")],
-        "views": [("x", "2026-03-17 12:07:00")],
-    }
-    given["views"].append(("y", "2026-03-17 12:08:00"))
-    arrival = Add(streams={name: Partitioned(partitions=(tuple(map(list, rows)),)) for name, rows in given.items()})
-    case = SimpleNamespace(streams=schemas, steps=[SimpleNamespace(number=1, action=arrival)])
-    marks, there = [], {}
-    for at, (name, of) in enumerate(schemas.items()):
-        columns = [field.name for field in of.fields]
-        leaf = PlanNode("Relation", f"[{columns[0]}#1{at},{columns[1]}#2{at}] json", ())
-        place = OperatorInput("EventTimeWatermark", at)
-        marks.append(
-            PlanWatermark(place, columns[1], "1 minute", columns[1], PlanNode("EventTimeWatermark", "", (leaf,)))
-        )
-        seen = [[ad, f"{time.replace(' ', 'T')}Z"] for ad, time in given[name]]
-        shown = [Column(name=field.name, type=field.type.name) for field in of.fields]
-        there[place] = RowsThere(OutputSchema.of(tuple(shown)), tuple(map(tuple, seen)))
-    rows = [*_Rows(case, SimpleNamespace(watermarks=marks), there).base()]
-    assert [(row.stream, show(row.time_us)[-5:]) for row in rows] == [
-        ("clicks", "12:00"),
-        ("clicks", "12:01"),
-        ("views", "12:07"),
-        ("views", "12:08"),
-    ]
-
-
-@pytest.mark.parametrize(("shown", "known"), [(3, True), (2, False)], ids=["all", "filtered"])
-def test_rows_of_a_union_below_one_watermark_are_those_of_its_branches_one_after_the_other(shown, known):
-    schemas = {name: parse_schema(f"{name} STRING, t TIMESTAMP") for name in ("ad", "page")}
+def read_at(place, names, rows, origins):
+    """A case with a stream for each of these names, and the rows that an engine showed at a watermark."""
     given = {"ad": [["x", "2026-03-17 12:00:00"]], "page": [["y", "2026-03-17 12:07:00"], ["y", None]]}
-    arrival = Add(streams={name: Partitioned(partitions=(tuple(rows),)) for name, rows in given.items()})
+    schemas = {name: parse_schema("key STRING, t TIMESTAMP") for name in names}
+    arrival = Add(streams={name: Partitioned(partitions=(tuple(given[name]),)) for name in names})
     case = SimpleNamespace(streams=schemas, steps=[SimpleNamespace(number=1, action=arrival)])
-    branches = tuple(PlanNode("Relation", f"[{name}#1,t#2] json", ()) for name in schemas)
-    node = PlanNode("EventTimeWatermark", "", (PlanNode("Union", "", branches),))
-    place, columns = OperatorInput("EventTimeWatermark", 0), OutputSchema.of((Column(name="t", type="timestamp"),))
-    times = ((time and f"{time.replace(' ', 'T')}Z",) for rows in given.values() for _, time in rows)
-    there = {place: RowsThere(columns, tuple(times)[:shown])}
-    plan = SimpleNamespace(watermarks=[PlanWatermark(place, "t", "1 minute", "t", node)])
-    rows = [
+    there = {place: RowsThere(OutputSchema.of((Column(name="t", type="timestamp"),)), tuple(rows), origins)}
+    plan = SimpleNamespace(
+        watermarks=[PlanWatermark(place, "t", "1 minute", "t", PlanNode("EventTimeWatermark", "", ()))]
+    )
+    return [
         (row.stream, row.time_us and show(row.time_us)[-5:], row.treatment) for row in _Rows(case, plan, there).base()
     ]
-    unknown = [("ad", None, "not known"), ("page", None, "not known"), ("page", None, "not known")]
-    timed = [("ad", "12:00", "not known"), ("page", "12:07", "not known"), ("page", None, "no event time")]
-    assert rows == (timed if known else unknown)
+
+
+def test_rows_of_streams_with_the_same_columns_are_told_apart_by_where_they_come_from():
+    place, rows = OperatorInput("EventTimeWatermark", 0), [("2026-03-17T12:00:00Z",), (None,)]
+    known = read_at(place, ("ad", "page"), rows, (("ad", 0), ("page", 1)))
+    assert known == [("ad", "12:00", "not known"), ("page", None, "filtered"), ("page", None, "no event time")]
+    assert {treatment for *_, treatment in read_at(place, ("ad", "page"), rows, None)} == {"not known"}
+
+
+@pytest.mark.parametrize(
+    ("files", "origins"),
+    [
+        (("file:///c/streams/b/000001.json 0", "file:///c/streams/a%20b/x.json 8589934593"), (("a%20b", 1), ("b", 0))),
+        (("hdfs://h/c/stream=b/part-0.txt 3", "hdfs://h/c/stream=b/part-0.txt 2"), (("b", 2), ("b", 3))),
+        # Behind a shuffle or a Python function, Spark knows no file.
+        (("file:///c/streams/b/000001.json 0", " 1"), None),
+    ],
+)
+def test_rows_there_are_in_the_order_of_the_sample_and_know_where_they_come_from(files, origins):
+    columns = [{"name": "n", "type": "bigint"}, {"name": ROW_FROM, "type": "string"}, {"name": "m", "type": "bigint"}]
+    batch = SimpleNamespace(rows=[(number, file, 0) for number, file in enumerate(files)])
+    there = RowsThere.of(SimpleNamespace(columns=tuple(map(Column.model_validate, columns)), batches=[batch]))
+    assert there.origins == origins
+    assert there.columns.names == (("n", "m") if origins else ("n", ROW_FROM, "m"))
+    assert [row[0] for row in there.rows] == ([1, 0] if origins else [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -270,20 +259,17 @@ def test_rows_of_a_column_that_the_engine_does_not_show_are_not_without_event_ti
 
 
 @pytest.mark.parametrize(
-    ("changes", "unknown"),
-    [
-        (lambda rows: rows, ""),
-        # 12:00 is the time of a row of each branch: if one of them is filtered, which is not known.
-        (lambda rows: rows[:-1], "which rows pass what stands between the watermark and the operator"),
-    ],
+    ("origins", "unknown"),
+    [(True, ""), (False, "which rows of the sample the operator gets")],
+    ids=["known", "not known"],
 )
-def test_rows_of_a_union_are_those_of_its_branches_as_far_as_their_times_tell(changes, unknown, monkeypatch):
+def test_rows_of_a_union_are_those_of_its_branches(origins, unknown, monkeypatch):
     path = DATA / "sound-union-4.3.0.json"
     _, answer = explained(path, monkeypatch)
     case, plan = answer.job.case, answer.job.plan
     there = rows_shown(answer, path)
     (input,) = plan.inputs(plan.first)
-    there[input] = replace(there[input], rows=changes(there[input].rows))
+    there[input] = replace(there[input], origins=there[input].origins if origins else None)
     treated = treat_rows(case, answer.target.version, answer.job.seen, plan, there, {})
     assert treated.unknown == unknown
     assert {row.stream for row in treated.of("out")} == (set() if unknown else {"a", "b"})
@@ -298,7 +284,7 @@ def test_a_row_of_a_union_without_an_event_time_has_no_window_and_leaves_the_oth
     *rows, last = there[mark.input].rows
     null = tuple(None if place == at else value for place, value in enumerate(last))
     there[mark.input] = replace(there[mark.input], rows=(*rows, null))
-    there[input] = replace(there[input], rows=there[input].rows[:-1])
+    there[input] = replace(there[input], rows=there[input].rows[:-1], origins=there[input].origins[:-1])
     reading = _Rows(case, plan, there)
     assert [row.treatment for row in reading.base()].count("no event time") == 1
     assert sum(len(numbers) for _, numbers, _ in reading.under(plan.first.children[0], input)) == 29
@@ -327,17 +313,17 @@ def test_without_a_row_no_engine_runs(monkeypatch):
         explain_query(answer.query, [silent("a", "t TIMESTAMP")], answer.target, where, Silent(), batches=6)
 
 
-@pytest.mark.parametrize(("operator", "known"), [("Filter (n#1 > 2)", True), ("Generate explode(n#1)", False)])
-def test_a_query_without_state_has_fates_below_the_operator_that_writes(operator, known, monkeypatch):
-    _, answer = explained(DATA / "sound-4.3.0.json", monkeypatch)
-    write = "~WriteToMicroBatchDataSourceV1 ForeachBatchSink, 1-2, Append, 0"
-    leaf = "Relation [t#2,text#3,ms#4L,who#5,n#1L] json"
-    plan = (
-        f"== Analyzed Logical Plan ==\nt: timestamp\n{write}\n+- ~{operator}\n   +- {leaf}\n\n== Physical Plan ==\nx\n"
-    )
-    job = answer.job
-    treated = treat_rows(job.case, answer.target.version, job.seen, JobPlan(plan), {}, {})
-    assert ("makes other rows" in treated.unknown) != known
+@pytest.mark.parametrize("known", [True, False])
+def test_a_query_without_state_has_treatments_as_far_as_the_engine_shows_which_rows_it_emits(known, monkeypatch):
+    path = DATA / "sound-stateless-4.3.0.json"
+    _, answer = explained(path, monkeypatch)
+    case = answer.job.case
+    there = RowsThere.of(Observation.model_validate(json.loads(path.read_text())[f"{case.id}-2"]))
+    there = replace(there, rows=there.rows[1:], origins=there.origins[1:] if known else None)
+    treated = treat_rows(case, answer.target.version, answer.job.seen, answer.job.plan, {WHOLE: there}, {})
+    assert ("which rows it emits" in treated.unknown) != known
+    shown = [(row.treatment, row.batch) for row in treated.rows[:5]]
+    assert shown == ([("filtered", None), *[("out", 0)] * 3, ("out", 1)] if known else [("not known", None)] * 5)
 
 
 def test_every_job_is_recorded():
@@ -371,37 +357,22 @@ def test_a_delay_that_keeps_all_rows_is_named_with_their_number(monkeypatch):
     assert (first.time_us, first.batch, first.late_by_ms) == (1773748200 * 10**6, 6, 30 * 60_000)
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper", "windows", "places"),
-    [
-        ("abc", "abc", None, [0, 1, 2]),
-        ("abc", "ac", None, [0, 2]),
-        ("aab", "ab", None, [0, 2]),
-        ("abc", "ax", None, None),
-        ("ab", "aabb", "1212", [0, 0, 1, 1]),
-        ("aa", "aaaa", "1212", [0, 0, 1, 1]),
-        ("abc", "ca", None, None),
-        ("abc", "cab", None, [2, 0, 1]),
-        ("aab", "aba", None, [0, 1, 2]),
-    ],
-)
-def test_rows_come_from_the_rows_below_in_their_order(lower, upper, windows, places):
-    assert aligned([*lower], [*upper], [*windows] if windows else None) == places
-
-
-def test_rows_that_have_nothing_in_common_come_from_none_unless_all_pass():
-    assert aligned([(), ()], [(), ()]) == [0, 1]
-    assert aligned([(), ()], [()]) is None
-    assert aligned([("a",), ("b",)], [("b",), ("a",)], ["w", "w"]) == [1, 0]
-
-
 @pytest.mark.parametrize("suffix", ["", "L"], ids=["int", "bigint"])
 def test_a_column_of_a_condition_is_of_the_side_that_has_it_whatever_its_type(suffix):
     names = {"ride": 3, "of_ride": 30, "taxi": 31}
     leaves = [PlanNode("Scan", f"[{name}#{id}{suffix}]", ()) for name, id in names.items()]
     join = PlanNode("StreamingSymmetricHashJoin", f"[ride#3{suffix}], [of_ride#30{suffix}], Inner", tuple(leaves[:2]))
-    sides = [(RowsThere(OutputSchema.of((Column(name=name, type="int"),)), ()), [], None) for name in names]
+    sides = [(RowsThere(OutputSchema.of((Column(name=name, type="int"),)), (), ()), [], None) for name in names]
     assert _condition(join, sides) == "l.c0 = r.c0"
+
+
+def test_a_key_that_an_aggregation_computes_is_the_last_column_of_its_name():
+    names = ("event", "src", "src")
+    there = RowsThere(OutputSchema.of(tuple(Column(name=name, type="string") for name in names)), (), ())
+    arguments = " [event#1.src, event#1], [event#1.src AS src#9, event#1 AS e#8, count(1) AS n#5L]"
+    assert [*_keys(PlanNode("Aggregate", arguments, ()), (there, [], None))] == ["c2", "c0"]
+    with pytest.raises(NotKnown, match="does not get the key upper"):
+        [*_keys(PlanNode("Aggregate", " [upper(src#2)], [count(1) AS n#5L]", ()), (there, [], None))]
 
 
 @pytest.mark.parametrize(
