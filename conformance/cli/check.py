@@ -39,7 +39,7 @@ from reports.results.published import published_results
 from reports.results.status import final_style
 
 _AFTER_ENGINES = 10
-"""How much less urgent (``nice``) reading what is published is: nothing needs it before the cells are done."""
+"""How much less urgent (``nice``) the preparation of the answer is."""
 _GLYPHS: Mapping[Answer, str] = {
     "same": "●",
     "differs": "✗",
@@ -160,7 +160,7 @@ def check(
         # Unless both are the newest of their lines, reading what is published takes seconds of one core, which the engines need.
         published: Future[Published | None] = Future()
         # A command that is stopped does not wait for it.
-        Thread(target=_read_published, args=(before, after, published), daemon=True).start()
+        Thread(target=_prepare_answer, args=(before, after, published), daemon=True).start()
 
         def known(verdict: JobVerdict) -> KnownOfJob | None:
             if (about := published.result()) is None:
@@ -215,7 +215,8 @@ def _without_effect(before: Target, after: Target, where: EngineUse, jobs: int |
         yield f"--jobs {jobs} has no effect beyond {most}: {why}"
 
 
-def _read_published(before: Target, after: Target, into: Future[Published | None]) -> None:
+def _prepare_answer(before: Target, after: Target, into: Future[Published | None]) -> None:
+    """Read what is published about two versions, then import what draws the page; nothing needs either before the cells are done."""
     if sys.platform == "linux":  # there, a thread has a priority of its own
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _AFTER_ENGINES)
@@ -227,7 +228,7 @@ def _read_published(before: Target, after: Target, into: Future[Published | None
         into.set_result(known)
     except Exception as error:
         into.set_exception(error)
-    from reports.html import standalone as _  # noqa: F401 - so that `_lines` need not wait for it once the engines are done
+    from reports.html import standalone as _  # noqa: F401 - `_lines` uses it
 
 
 def _lines(answer: QueryAnswer, *, alone: bool) -> Iterator[Text]:

@@ -56,6 +56,7 @@ class OperatorInput(NamedTuple):
 
 
 WHOLE = OperatorInput("Query", 0)
+"""In place of an input: what the query itself emits."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class JobExplanation:
         known = ", ".join(f"{counts[how]} {how}" for how in reversed(_TREATMENTS) if counts[how])
         given, emitted = counted(len(treated.rows), "row"), sum(len(batch.rows) for batch in self.job.seen.batches)
         notes = [f"next: {line}" for line in released(treated, self.job.plan)]
-        notes += [f"not tried: {one.shown}; the rows came in the order of the sample" for one in self.query.options]
+        notes += [f"not tried: {each.shown}; the rows came in the order of the sample" for each in self.query.options]
         if treated.unknown:
             notes.append(f"not known: {'' if treated.prediction else 'what became of each row: '}{treated.unknown}")
         return QueryPage(

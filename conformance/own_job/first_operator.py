@@ -11,7 +11,6 @@ from typing import TypeAlias
 from conformance.account.account import is_window
 from conformance.core.data import Json
 from conformance.core.observation import Observation
-from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical
 from conformance.judging.step_comparison import OutputSchema
 from conformance.own_job.analyzed_plan import PlanWatermark, is_event_time, keys_of, without_numbers
@@ -50,20 +49,20 @@ class RowsThere:
         if at is None or any(str(row[at]).startswith(" ") for row in rows):
             return cls(OutputSchema.of(seen.columns), tuple(rows), None)
         columns = OutputSchema.of((*seen.columns[:at], *seen.columns[at + 1 :]))
-        rows.sort(key=lambda row: _origin(row[at]))
-        origins = tuple(_origin(row[at]) for row in rows)
-        return cls(columns, tuple((*row[:at], *row[at + 1 :]) for row in rows), origins)
-
-    def values(self, places: Iterable[int]) -> list[tuple[object, ...]]:
-        """Return the values of each row in these columns."""
-        wanted = [*places]
-        return [tuple(self.value(row, at) for at in wanted) for row in self.rows]
+        known = sorted(((_origin(row[at]), row) for row in rows), key=lambda each: each[0])
+        return cls(
+            columns, tuple((*row[:at], *row[at + 1 :]) for _, row in known), tuple(origin for origin, _ in known)
+        )
 
     def place(self, name: str) -> int | None:
         return next((at for at, other in enumerate(self.columns.names) if other == name), None)
 
     def value(self, row: Sequence[Json], at: int) -> object:
-        return comparable(row[at], self.columns.types[at])
+        """Return the canonical value, equal for equal ones however they are written; None of what is no value."""
+        try:
+            return canonical(row[at], self.columns.types[at])
+        except NotAValue:
+            return None
 
     def time_of(self, mark: PlanWatermark | None) -> int | None:
         """Return the place of the event time of a watermark."""
@@ -80,13 +79,6 @@ def _origin(text: Json) -> tuple[str, int]:
     path, _, number = str(text).rpartition(" ")
     # The upper bits are the number of the partition.
     return path.rsplit("/", 2)[-2].removeprefix("stream="), int(number) % 2**33
-
-
-def comparable(value: Json, type: DataType) -> object:
-    try:
-        return canonical(value, type)
-    except NotAValue:
-        return None
 
 
 Side: TypeAlias = tuple[RowsThere, list[int], PlanWatermark | None]

@@ -215,6 +215,7 @@ def _latest(sample: Sample, most: int) -> Sequence[int]:
 
 
 def _later(sample: Sample, at: int) -> SampleRow | None:
+    """Return a copy of the row, `FAR_AHEAD` later; None without an event time, or if Spark has no timestamp so late."""
     moved = sample.instants[at] + FAR_AHEAD // timedelta(microseconds=1)
     if sample.instants[at] == NO_INSTANT or moved > _LAST_INSTANT:
         return None

@@ -209,8 +209,10 @@ def _out_of_stateless(rows: Sequence[TreatedRow], seen: Observation, out: Collec
     """A query without state emits each row in its micro-batch, or filters it."""
     emitting = {step.number: batch.id for step in seen.steps for batch in reversed(step.batches) if batch.rows}
     for number, row in enumerate(rows):
-        filtered = replace(row, treatment="filtered")
-        yield replace(row, treatment="out", batch=emitting.get(row.step)) if number in out else filtered
+        if number in out:
+            yield replace(row, treatment="out", batch=emitting.get(row.step))
+        else:
+            yield replace(row, treatment="filtered")
 
 
 @dataclass
@@ -337,11 +339,12 @@ class _Made:
         for name, (rows, numbers, _) in zip(SIDES, sides, strict=False):
             kept = [place for place in range(len(rows.columns.names)) if place not in rows.windows]
             of_rows = (f"c{place} {rows.columns.columns[place].type}" for place in kept)
-            streams[name], first = ", ".join([f"{ROW}{name} BIGINT", *of_rows]), dict[int, list[object]]()
+            streams[name] = ", ".join([f"{ROW}{name} BIGINT", *of_rows])
+            first = dict[int, list[object]]()
             for row, number in zip(rows.rows, numbers, strict=True):
                 sent = arriving.setdefault(base[number].step, {}).setdefault(name, [])
                 span = [rows.value(row, place) for place in rows.windows]
-                # The other windows of a row are no rows of their own.
+                # Spark copies a row for each of its sliding windows; the model gets the first copy and makes the others itself.
                 if first.setdefault(number, span) == span:
                     values = rows.columns.as_written(row)
                     sent.append([number, *(values[place] for place in kept)])

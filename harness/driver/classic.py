@@ -185,10 +185,12 @@ class Classic:
     def rows_at(self, frame: Any, place: str) -> Any:
         name, number, child = place.split()
         plan = frame._jdf.queryExecution().analyzed()
-        nodes = [node for node in _nodes(plan) if node.nodeName() == name]
-        below = self._numbered(nodes[int(number)].children().apply(int(child)) if nodes else plan, frame)
+        if name == "Query":
+            return self._frame(self._numbered(plan, frame), frame)
+        node = [node for node in _nodes(plan) if node.nodeName() == name][int(number)]
+        below = self._numbered(node.children().apply(int(child)), frame)
         if name == "Aggregate":
-            node, utils = nodes[int(number)], self.spark._jvm.PythonUtils
+            utils = self.spark._jvm.PythonUtils
             keys = [key for key in _listed(node.groupingExpressions()) if key.nodeName() != "AttributeReference"]
             made = [each for each in _listed(node.aggregateExpressions()) if each.nodeName() == "Alias"]
             computed = [each for each in made if any(key.semanticEquals(each.child()) for key in keys)]
@@ -211,7 +213,7 @@ class Classic:
         if not children:
             row = F.concat_ws(" ", F.input_file_name(), F.monotonically_increasing_id().cast("string"))
             numbered = self._frame(plan, like).select("*", row.alias(ROW_FROM))
-            # Up to 3.3, a file source takes filters before the projection above it, unless one between is not deterministic.
+            # Up to 3.3, Spark runs a filter above before it numbers the rows of a file, unless one that is not deterministic is between.
             return numbered.where(F.monotonically_increasing_id() >= 0)._jdf.queryExecution().analyzed()
         logical, seq = jvm.org.apache.spark.sql.catalyst.plans.logical, jvm.PythonUtils.toSeq
         rows = [column for column in _listed(children[0].output()) if column.name() == ROW_FROM]
