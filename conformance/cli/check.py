@@ -186,19 +186,20 @@ def check(
             answers = [*pipeline_run.beside(answers, ran)]
             lines = [line for answer in answers for line in _lines(answer, alone=len(answers) == 1)]
             folder.keep([file for answer in answers for file in answer.files], complete=True)
-    records = [answer.record() for answer in answers]
-    ended = combined(answer.exit_code for answer in answers)
-    if len(answers) > 1:
-        worst = next(answer for answer in answers if answer.exit_code == ended)
-        line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
-        lines = [Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended)), *lines]
-        whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
-    rows = fitted(
-        lambda all_of_it: lines if all_of_it else _without_the_same(lines),
-        (True,) if verbose else (True, False),
-        width(),
-    )
-    print_answer(rows, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=True)
+        records = [answer.record() for answer in answers]
+        ended = combined(answer.exit_code for answer in answers)
+        if len(answers) > 1:
+            worst = next(answer for answer in answers if answer.exit_code == ended)
+            line = f"{len(answers)} queries; the worst is {worst.query.title}: {worst.conclusion.line}"
+            lines = [Text(f"{_GLYPHS[worst.conclusion.answer]} {line}", style=final_style(ended)), *lines]
+            whole = {"answer": worst.conclusion.answer, "summary": line, "queries": records}
+        rows = fitted(
+            lambda all_of_it: lines if all_of_it else _without_the_same(lines),
+            (True,) if verbose else (True, False),
+            width(),
+        )
+        # Before the engines end, which may take seconds.
+        print_answer(rows, records[0] if len(records) == 1 else whole, as_json=as_json, verbose=True)
     raise typer.Exit(ended)
 
 

@@ -66,7 +66,17 @@ class KeptEngines:
     def close(self) -> None:
         with self._lock:
             idle, self._idle = [kept for _, kept in self._idle.values()], {}
-        self._starts.shutdown()
-        for kept in idle:
-            if kept.exception() is None:
-                kept.result().close()
+        engines = [kept.result() for kept in idle if kept.exception() is None]
+        # At the same time: each may write a class archive, which takes seconds.
+        ends = [self._starts.submit(engine.close) for engine in engines]
+        try:
+            while wait(ends, SIGNALS_WAIT).not_done:
+                pass
+        except BaseException:
+            for engine in engines:
+                engine.kill()
+            raise
+        finally:
+            self._starts.shutdown()
+        for end in ends:
+            end.result()

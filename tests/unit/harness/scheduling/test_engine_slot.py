@@ -3,16 +3,18 @@
 import queue
 import threading
 from contextlib import closing, nullcontext
+from dataclasses import replace
 
 import pytest
 
 from conformance.core.errors import ended_by_stop
 from conformance.core.observation import Identity
+from conformance.core.versions import SparkVersion
 from conformance.runner import resources
 from conformance.runner.resources import EngineUse, RunInterrupted
 from harness.engine.engine import NOTHING_ELSE, EngineDied, EngineLocation, EngineNeeds, EngineSilent
 from harness.errors import HarnessError
-from harness.scheduling import cell_run
+from harness.scheduling import cell_run, kept_engines
 from harness.scheduling.cell_run import EngineSlot, SlotClosed, with_retries
 from harness.scheduling.kept_engines import KeptEngines
 from tests.support.miniature.target import SPARK_359
@@ -413,3 +415,45 @@ def test_engines_that_nobody_took_end_at_last() -> None:
     assert [engine.ended for engine in engines] == [True, False]
     kept.close()
     assert engines[1].ended
+
+
+def test_engines_end_at_the_same_time_and_at_once_if_the_command_is_stopped_meanwhile(monkeypatch) -> None:
+    both = threading.Barrier(2)
+
+    class WritesAnArchive(Idle):
+        def close(self):
+            both.wait()
+            super().close()
+
+    class NeverDone(Idle):
+        def __init__(self, memory, slots):
+            super().__init__(memory, slots)
+            self.stopped = threading.Event()
+
+        def close(self):
+            self.stopped.wait()
+
+        def kill(self):
+            self.stopped.set()
+
+    newer = replace(SPARK_359, version=SparkVersion(4, 3, 0))
+
+    def left(engine_class):
+        kept = KeptEngines(IdleRuntime())
+        engines = [engine_class(None, None) for _ in range(2)]
+        for target, engine in zip((SPARK_359, newer), engines, strict=True):
+            kept.leave(target, NOTHING_ELSE, engine)
+        return kept, engines
+
+    kept, engines = left(WritesAnArchive)
+    kept.close()
+    assert [engine.ended for engine in engines] == [True, True]
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    kept, engines = left(NeverDone)
+    monkeypatch.setattr(kept_engines, "wait", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        kept.close()
+    assert all(engine.stopped.is_set() for engine in engines)
