@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import struct
@@ -18,10 +19,15 @@ _HEAD: Final = struct.Struct("<8sBiiI")
 
 
 def unpacked(file: io.BufferedReader[Any], path: PurePath) -> BinaryIO:
-    """Return what a file holds, whatever it is compressed by; raises WrongUsage if what unpacks it is not installed or not known."""
+    """Return what a file holds, whatever it is compressed by, and UTF-16 as UTF-8.
+
+    Raises WrongUsage if what unpacks it is not installed or not known.
+    """
     begin = file.peek(8)[:8]
     if begin.startswith(b"\x1f\x8b"):
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as PowerShell redirects
+        return cast(BinaryIO, codecs.EncodedFile(file, "utf-8", "utf-16"))
     codec = "zstd" if begin.startswith(b"\x28\xb5\x2f\xfd") else "lz4" if begin.startswith(b"\x04\x22\x4d\x18") else ""
     if path.suffix in (".lzf", ".snappy"):
         raise WrongUsage(

@@ -31,9 +31,12 @@ _FEW: Final = 5
 _OF_A_QUERY: Final = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"
 _EVENT: Final = re.compile(rb'\{"Event":\s?"([^"]+)"')
 _EVENT_FILE: Final = re.compile(r"events_(\d+)_")
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
-_PART: Final = re.compile(r'(?:^|\s)("(?:[^"\\]|\\.)*"\s*(?::.*|,?)|[\[\]{}][\[\]{}, ]*|-?\d[\d.eE+-]*,?)\s*$')
-"""The part of a pretty-printed object in a line of a log, after the log's own prefix."""
+_STRING: Final = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_TOKEN: Final = re.compile(rf"{_STRING}|[{{}}]")
+_PART: Final = re.compile(
+    rf"(?:^|\s)([\[{{]*{_STRING}\s*(?::.*|[,\]}}]*)|[\[\]{{}}][\[\]{{}}, ]*|-?\d[\d.eE+-]*,?)\s*$"
+)
+"""The part of a pretty-printed object, of JSON or Python, in a line of a log, after the log's own prefix."""
 _LOGGED: Final = re.compile(rb'[{,]\s?"(?:log|msg|message|textPayload)":\s?("(?:[^"\\]|\\.)*")', re.IGNORECASE)
 """The text of a log whose lines are JSON, as of Spark's structured logging and of containers."""
 _NEXT: Final = re.compile(r":\s*\{\s*$")
@@ -94,19 +97,21 @@ class _Text:
             for inner in logged:
                 yield from self.read(inner.strip().encode(), number)
             return
+        if b'{""' in line:  # in a column of a CSV file
+            line = line.replace(b'""', b'"')
         if self._parts:
             text = line.decode("utf-8", "replace")
             part = _PART.search(text) if len(self._parts) < _MOST_LINES else None
             # A key follows the first brace; a brace after the text of a log, or before a key, begins another object.
             within = len(self._parts) > 1 and not _NEXT.search(text)
-            if part is not None and not text.startswith('{"') and (within or part[1].startswith('"')):
+            if part is not None and not text.startswith('{"') and (within or part[1][0] in "\"'"):
                 yield from self._scan(part[1], number)
                 return
             self.end()
         if (event := _EVENT.match(line)) is not None:
             yield from self._event(event[1].decode(), line, number)
         elif line.startswith(b"{") and line.endswith(b"}"):
-            yield from self.whole(lambda: _progress(line), number)
+            yield from self.whole(lambda: _told(line), number)
         elif b"{" in line:
             text = line.decode("utf-8", "replace")
             if (begin := _BEGINS.search(text)) is not None:
@@ -122,7 +127,7 @@ class _Text:
 
     def end(self) -> None:
         """Count what has begun and does not go on, if it is of a progress."""
-        if any('"runId"' in part or '"batchId"' in part for part in self._parts):
+        if any("runId" in part or "batchId" in part for part in self._parts):
             self._skipped.add(f"{self._name}:{self._begun}", "the progress is cut off")
         self._parts, self._depth = [], 0
 
@@ -139,7 +144,7 @@ class _Text:
                     whole = "\n".join([*self._parts, text[start : token.end()]])
                     self._parts, start = [], token.end()
                     if "runId" in whole:
-                        yield from self.whole(lambda whole=whole: _progress(whole.encode()), self._begun)  # type: ignore[misc]
+                        yield from self.whole(lambda whole=whole: _told(whole.encode()), self._begun)  # type: ignore[misc]
         if self._depth:
             self._parts.append(text[start:])
 
@@ -163,14 +168,19 @@ def _logged(line: bytes) -> list[str] | None:
         return None
 
 
-def _progress(text: bytes) -> Progress:
+def _told(text: bytes) -> Progress | QueryEvent:
     try:
         return Progress.model_validate_json(text)
     except ValidationError:
         # PySpark before 4.0 prints a dict.
-        if not text.lstrip().startswith(b"{'"):
+        if text.lstrip().startswith(b"{'"):
+            return Progress.model_validate(ast.literal_eval(text.decode()))
+        # What `json` gives of a listener's events, since 3.5, does not say which event it is.
+        if b'"progress"' in text:
+            return LoggedProgress.model_validate_json(text).progress
+        if b'"batchId"' in text:
             raise
-        return Progress.model_validate(ast.literal_eval(text.decode()))
+        return QueryEvent.model_validate_json(text)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -143,9 +143,10 @@ class Progress(_Wire):
 
 
 class QueryEvent(_Wire):
-    """What else an event log tells of a query: that it started, was idle or ended."""
+    """What else an event log, or a listener, tells of a query: that it started, was idle or ended."""
 
-    kind: str = Field(alias="Event")
+    kind: str = Field("", alias="Event")
+    """Empty outside an event log."""
     id: str
     run_id: str
     name: str | None = None

@@ -4,6 +4,7 @@ import gzip
 import json
 import struct
 import tracemalloc
+from pprint import pformat
 
 import pyarrow
 import pytest
@@ -45,6 +46,10 @@ IN_A_LOG = [
         [json.dumps(THREE)],
         json.dumps(THREE, indent=2).splitlines(),
         [str(one) for one in THREE],
+        [line for one in THREE for line in pformat(one).splitlines()],
+        pformat(THREE).splitlines(),
+        [json.dumps({"progress": one}) for one in THREE],
+        ["progress", *('"' + line.replace('"', '""') + '"' for line in LINES)],
         IN_A_LOG,
         [f"{STAMP}{line}" for one in THREE for line in (LOG + pretty(one)).splitlines()],
         [LOG + line for line in LINES],
@@ -63,6 +68,10 @@ IN_A_LOG = [
         "array",
         "pretty array",
         "dicts of PySpark",
+        "printed dicts",
+        "printed list of dicts",
+        "events of a listener",
+        "column of a CSV file",
         "log",
         "log with stamps",
         "in a log",
@@ -76,6 +85,12 @@ def test_progress_is_read_from(lines):
     skipped = Skipped()
     assert batches(events(lines, skipped)) == [0, 1, 2]
     assert skipped.count == 0
+
+
+def test_a_listener_says_why_a_query_ended() -> None:
+    names = {"id": THREE[0]["id"], "runId": THREE[0]["runId"]}
+    lines = [*LINES, json.dumps({**names, "exception": "boom", "errorClassOnException": None})]
+    assert explain_progress(lines).queries[0].query.runs[-1].exception == "boom"
 
 
 def test_what_is_no_progress_is_skipped_and_counted_with_its_line():
@@ -107,6 +122,12 @@ PACKED = {
     "lz4 frame": lambda data: bytes(pyarrow.Codec("lz4").compress(data)),
     "lz4": lz4_blocks,
 }
+
+
+def test_a_file_in_utf_16_is_read(tmp_path) -> None:
+    file = tmp_path / "progress.txt"
+    file.write_text("\n".join(LINES), encoding="utf-16")
+    assert read_files(file)[0] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", PACKED)
