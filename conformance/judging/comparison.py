@@ -294,6 +294,9 @@ MEANINGS: Mapping[Meaning, MeaningText] = {
 OF_ROWS: frozenset[Meaning] = frozenset({"rows", "refused", "timing"})
 """What the rows of a running query can meet; the other kinds change only what Spark accepts or reports."""
 
+_EFFECTS = ("no longer emitted", "more row", "different", "later", "earlier", "output columns")
+"""In the words of `_meaning`."""
+
 
 @dataclass(frozen=True)
 class BehaviourChange:
@@ -307,6 +310,13 @@ class BehaviourChange:
     """False if the earlier version never ran the query, or failed on it and the later one only fails otherwise."""
     step: int | None
     """The step that first shows the change: a metric may differ before the rows do. None if no observation was recorded."""
+
+    @property
+    def effect(self) -> str:
+        """What becomes of rows, however many they are: ``later``; empty if only digests tell. Of other kinds, all of ``what``."""
+        if self.meaning not in ("rows", "timing"):
+            return self.what
+        return next((effect for effect in _EFFECTS if effect in self.what), "")
 
 
 def behaviour_change(before: Answer, after: Answer, where: Divergence) -> BehaviourChange:

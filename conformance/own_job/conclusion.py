@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.wording import counted
+from conformance.judging.comparison import BehaviourChange
 from conformance.own_job.resumption import Resumption
 from conformance.own_job.resumption import statements as of_checkpoint
 from conformance.own_job.sample_rows import RowsOfVersions
@@ -19,6 +20,8 @@ from reports.results.status import Statement
 Answer: TypeAlias = Literal["same", "differs", "refused", "lost", "fails", "unknown"]
 """In turn: nothing that was tried changes; rows, columns, or what the program asks Spark for; what becomes of a checkpoint; rows are
 lost, on both versions alike; the job itself fails; no answer. The names of the JSON document."""
+
+Reasons: TypeAlias = Callable[[BehaviourChange], Sequence[str]]
 
 _TICKET = re.compile(r"SPARK-\d+")
 
@@ -34,7 +37,7 @@ def conclude(
     verdict: JobVerdict,
     stresses: Sequence[Stress],
     rows: RowsOfVersions,
-    reasons: Sequence[str],
+    reasons: Reasons,
     code: int,
     not_tried: Sequence[str],
     checkpoint: Resumption | None = None,
@@ -43,7 +46,7 @@ def conclude(
     """Conclude from all parts of an answer.
 
     Args:
-        reasons: why the rows of the two versions may differ, by what is published about them.
+        reasons: why the two versions may differ as they do, by what is published about them.
         code: the exit code, with which the conclusion agrees.
         not_tried: what was not tried, of which the line says how much there is.
         checkpoint: what the later version did with the user's own.
@@ -93,7 +96,7 @@ def _answer(judged: Sequence[JobVerdict], code: int, refused: Resumption | None)
 
 
 def _what_to_do(
-    answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Sequence[str], refused: Resumption | None
+    answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Reasons, refused: Resumption | None
 ) -> Iterator[str]:
     to, workarounds = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
     failed = [f"{target.title}: {why.splitlines()[0]}" for target, why in verdict.failures[:1]]
@@ -113,9 +116,10 @@ def _what_to_do(
             f"Perhaps by {call}: its result depends on the order of rows, which Spark does not promise"
             for call in verdict.by_order
         ]
+        published = reasons(verdict.change) if verdict.change is not None else ()
         yield from (
             workarounds[:1]
-            or reasons[:1]
+            or published[:1]
             or by_order[:1]
             or failed
             or ["The suite knows no reason: look at the first difference below"]

@@ -12,6 +12,7 @@ from typing import Protocol
 from conformance.core.case import TABLE_FORMATS, Case, RunSource
 from conformance.core.data import Json
 from conformance.core.temporary_folder import temporary_folder
+from conformance.judging.comparison import BehaviourChange
 from conformance.language.streams import FILES, KAFKA
 from conformance.own_job.answer_folder import PAGE, RESULTS
 from conformance.own_job.conclusion import Conclusion, conclude, not_tried
@@ -81,11 +82,8 @@ class Known(Protocol):
 
     def record(self) -> Mapping[str, Json]: ...
 
-    def reasons(self, what: str) -> Sequence[str]:
-        """Return why the two versions may differ, most likely first, each a sentence without a full stop.
-
-        ``what``: what differs though the rows are the same; empty if rows differ.
-        """
+    def reasons(self, change: BehaviourChange) -> Sequence[str]:
+        """Return why the two versions may differ so, most likely first, each a sentence without a full stop."""
 
 
 _OPTIONS_OF: Mapping[RunSource, str] = {
@@ -162,9 +160,7 @@ class QueryAnswer:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        change = self.verdict.change
-        of_metrics = change.what if change is not None and change.meaning == "metric" else ""
-        reasons = self.known.reasons(of_metrics) if self.known is not None else ()
+        reasons = self.known.reasons if self.known is not None else lambda _: ()
         parts = self.verdict, self.stresses, self.rows, reasons, self.exit_code, self.not_tried
         return conclude(*parts, self.checkpoint, [said for said in self.by_runner if said.kind == "violates"])
 

@@ -14,6 +14,7 @@ from conformance.core.case import Case, Restart
 from conformance.core.data import Json
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging.comparison import BehaviourChange, Meaning
 from conformance.query import read_query
 from conformance.query.reading import QueryReading, read_plan
 from conformance.suite import discovery
@@ -29,6 +30,7 @@ from reports.results.records import TargetRecord
 from reports.results.status import Statement
 
 _MOST = 5
+_MOVES_ROWS: frozenset[Meaning] = frozenset({"rows", "timing"})
 
 
 @dataclass(frozen=True)
@@ -84,18 +86,23 @@ class KnownOfJob:
                 "conforms", "●", f"beside checkpoints, the suite knows no bug or change {between} {can_meet}"
             )
 
-    def reasons(self, what: str) -> tuple[str, ...]:
-        """Return why the two versions may differ: documented changes to the state or the watermark alone that are ``what`` differs, bugs
-        that one of them has, then documented changes of rows."""
+    def reasons(self, change: BehaviourChange) -> tuple[str, ...]:
+        """Return what may cause a change: bugs of one version and documented changes whose cases show this effect; of a change of rows,
+        then bugs whose cases show another effect on rows."""
         ends = {self.before.spark: self.after.spark, self.after.spark: self.before.spark}
-        bugs = (
-            f"{bug.spark[0]} has a known bug that the query can meet, so {ends[bug.spark[0]]} may be right: {bug.because}{bug.bug.ticket}"
-            for bug in self.bugs
-            if len(bug.spark) == 1
-        )
-        of_metrics = (change for change in self.changes if change.what == what and change.reasons)
-        of_rows = (change for change in self.changes if change.of_rows)
-        return (*map(self._reason, of_metrics), *bugs, *map(self._reason, of_rows))
+        moved = [known for known in self.changes if known.meaning in _MOVES_ROWS]
+        alike = [known for known in self.changes if known.effect == change.effect] if change.effect else moved
+
+        def bugs(shown: Iterable[Change]) -> Iterator[str]:
+            cases = {known.case for known in shown}
+            for bug in self.bugs:
+                if len(bug.spark) == 1 and cases.intersection(bug.cases):
+                    may = f"has a known bug that the query can meet, so {ends[bug.spark[0]]} may be right"
+                    yield f"{bug.spark[0]} {may}: {bug.because}{bug.bug.ticket}"
+
+        documented = (self._reason(known) for known in alike if known.of_rows or known.reasons)
+        others = bugs(moved) if change.meaning in _MOVES_ROWS else ()
+        return tuple(dict.fromkeys((*bugs(alike), *documented, *others)))
 
     def _reason(self, change: Change) -> str:
         return f"A change that the query can meet: {self._line(change)}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.judging.comparison import BehaviourChange
 from conformance.own_job.job_case import ActingOptions, own_function
 from conformance.own_job.job_run import CellAnswer
 from conformance.own_job.resumption import GivenCheckpoint
@@ -60,7 +61,7 @@ class Published:
     def record(self) -> dict[str, object]:
         return {"known_bugs": ["a bug"], "known_changes": []}
 
-    def reasons(self, what: str) -> Sequence[str]:
+    def reasons(self, change: BehaviourChange) -> Sequence[str]:
         return ("3.5.9 has a known bug (SPARK-1)",)
 
 

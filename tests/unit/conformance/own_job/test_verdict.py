@@ -365,13 +365,13 @@ HELPS = outcome(ROWS, SPARK_359, AFTER, cut=2, ansi__enabled="false")
     ],
 )
 def test_the_last_line_is_the_worst_of_all_parts_with_what_to_do(run, reasons, code, answer, line) -> None:
-    concluded = conclude(judge_job(run), (), NO_SAMPLE, reasons, code, ["sinks"])
+    concluded = conclude(judge_job(run), (), NO_SAMPLE, lambda _: reasons, code, ["sinks"])
     assert (concluded.answer, concluded.line) == (answer, f"3.5.9 → 4.3.0: {line}")
 
 
 def test_a_condition_that_alone_changes_rows_is_in_the_last_line_with_its_ticket() -> None:
     other = Stress("other_partitions", "with other partitions", judge_job(ran(ROWS, OTHER_ROWS, None, OTHER_ROWS)))
-    concluded = conclude(judge_job(ran(ROWS, ROWS, ROWS, ROWS)), [other], NO_SAMPLE, ["a bug"], 1, [])
+    concluded = conclude(judge_job(ran(ROWS, ROWS, ROWS, ROWS)), [other], NO_SAMPLE, lambda _: ["a bug"], 1, [])
     assert concluded.answer == "differs"
     assert "with other partitions: 1 row has different values" in concluded.line
     assert concluded.line.endswith(
@@ -388,12 +388,12 @@ def test_rows_that_the_sample_does_not_have_only_warn() -> None:
     assert said.text == (
         "with rows that do not parse, which this sample does not have, 4.3.0 fails while it runs: CANNOT_PARSE_TIMESTAMP"
     )
-    concluded = conclude(sample, [stress], NO_SAMPLE, [], 0, [])
+    concluded = conclude(sample, [stress], NO_SAMPLE, lambda _: [], 0, [])
     assert concluded.answer == "same"
     assert said.text in concluded.line
     # A sample that has such a row itself says so once.
     assert stress_statement(stress, unfit).text == "with rows that do not parse: no other change"
-    assert "does not have" not in conclude(unfit, [stress], NO_SAMPLE, [], 1, []).line
+    assert "does not have" not in conclude(unfit, [stress], NO_SAMPLE, lambda _: [], 1, []).line
     # Without ANSI mode as the cause, it is a change like any other.
     other = replace(stress, verdict=judge_job(run))
     assert (stress_statement(other, sample).kind, combined_exit_code(sample, [other])) == ("violates", 1)
@@ -402,7 +402,7 @@ def test_rows_that_the_sample_does_not_have_only_warn() -> None:
 def test_ansi_mode_is_in_the_last_line() -> None:
     run = ran(ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), None, ROWS)
     verdict = judge_job(replace(run, answers=(*run.answers, outcome(ROWS, AFTER, ansi__enabled="false"))))
-    line = conclude(verdict, [], NO_SAMPLE, ["a bug"], 1, []).line
+    line = conclude(verdict, [], NO_SAMPLE, lambda _: ["a bug"], 1, []).line
     assert "(SPARK-44444). Caused by ANSI mode" in line
     assert line.endswith("try_to_timestamp.")
 
@@ -513,7 +513,7 @@ def test_code_that_fails_on_the_later_version_alone_is_a_change_that_no_checkpoi
         f"3.5.9 → 4.3.0: {said}",
     )
     assert not any(cell.cut for cell in next_cells(replace(run, answers=run.answers[:2])))
-    line = conclude(found, (), RowsOfVersions(()), ("a known bug",), code, ()).line
+    line = conclude(found, (), RowsOfVersions(()), lambda _: ["a known bug"], code, ()).line
     assert line.endswith(f"{said}. Change it so that it runs on 4.3.0, too." if code == 1 else ".")
     assert next(said.glyph for said in statements(found)) == "!"
 
@@ -651,7 +651,7 @@ def test_other_elements_and_an_order_that_no_function_leaves_open_are_other_rows
     verdict = judge_job(ran(seen, other, seen, other))
     assert (verdict.answer, verdict.exit_code, verdict.reordered) == ("differs", 1, ())
     assert verdict.by_order == (f"collect_set(…) in the aggregation of {column}",)
-    concluded = conclude(verdict, (), RowsOfVersions(()), (), 1, ())
+    concluded = conclude(verdict, (), RowsOfVersions(()), lambda _: [], 1, ())
     assert concluded.line.endswith("depends on the order of rows, which Spark does not promise.")
 
 

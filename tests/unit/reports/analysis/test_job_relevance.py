@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from conformance.core.versions import SparkVersion
+from conformance.judging.comparison import BehaviourChange, Divergence, Meaning
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, QueryWatermark, read_plan
 from conformance.suite.features import features
 from reports.analysis.job_relevance import KnownOfJob, Published, concerned, query_needs
@@ -23,6 +24,10 @@ def about(before: str, after: str, uses: tuple[str, ...], plan: str = "") -> Kno
     return published.known(uses, plan=plan)
 
 
+def changed(meaning: Meaning, what: str) -> BehaviourChange:
+    return BehaviourChange(meaning, what, Divergence(1, 0, "rows", "", ""), met_by_running_queries=True, step=1)
+
+
 def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> None:
     plan = joined(BETWEEN, "FileScan json [u#2]")
     links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN, plan).bugs}
@@ -34,10 +39,38 @@ def test_state_that_alone_differs_has_the_reason_of_cases_where_it_differs_too()
     """A semi join keeps fewer rows from 4.2 on: ``check`` said that the suite knows no reason, above a list of eight such cases."""
     what = "same rows; differs in rows in state"
     known = about("3.5.9", "4.3.0", ("append mode", "semi join", "several watermarks"), joined(BETWEEN))
-    first, *_ = known.reasons(what)
+    first, *_ = known.reasons(changed("metric", what))
     assert first.startswith(f"A change that the query can meet: {what}: matched left rows stayed in state")
     assert "(SPARK-55973)" in first
-    assert not any(what in reason for reason in known.reasons(""))
+    assert not any(what in reason for reason in known.reasons(changed("rows", "1 more row than before")))
+
+
+def test_a_change_has_the_reason_of_cases_with_the_same_effect() -> None:
+    """A query that failed was told of late rows, since a window with late rows was the first change that it can meet."""
+    known = about("3.2.4", "3.5.9", ("append mode", "window aggregation", "several watermarks"))
+    failing = known.reasons(changed("refused", "fails while it runs: AnalysisException"))
+    assert "(SPARK-42376)" in failing[0]
+    assert not any("more row" in reason for reason in failing)
+    assert known.reasons(changed("refused", "fails while it runs: CAST_INVALID_INPUT")) == ()
+    assert not any("more row" in reason for reason in known.reasons(changed("rows", "1 row has different values")))
+    more, digests = (
+        known.reasons(changed("rows", "5 more rows than before")),
+        known.reasons(changed("rows", "other rows")),
+    )
+    assert "2 more rows than before" in more[0]
+    assert {*more} <= {*digests}, "digests do not tell which rows"
+
+
+def test_another_effect_of_a_bug_on_rows_is_told_last_and_a_bug_of_checkpoints_never() -> None:
+    chained = ("append mode", "inner join", "several watermarks", "window aggregation", "chained operators")
+    known = about("3.5.9", "4.3.0", chained, joined(BETWEEN))
+    assert any("NOT NULL in the schema of the state" in bug.because for bug in known.bugs)
+    first, *_ = more = known.reasons(changed("rows", "8 more rows than before"))
+    assert first.startswith(
+        "3.5.9 has a known bug that the query can meet, so 4.3.0 may be right: the shipments' watermark"
+    )
+    assert known.reasons(changed("rows", "1 row has different values")) == (first,)
+    assert not any("NOT NULL" in reason for reason in more)
 
 
 def test_what_only_a_setting_shows_is_known_of_a_job_with_that_setting() -> None:
@@ -181,7 +214,8 @@ def test_what_is_derived_when_results_are_published_says_what_results_and_cases_
     known, read = derived.known(uses), about(*pair, uses)
     assert known.record() == read.record()
     assert [*known.statements()] == [*read.statements()]
-    assert known.reasons("") == read.reasons("")
+    for change in (changed("rows", "1 more row than before"), changed("rows", "other rows")):
+        assert known.reasons(change) == read.reasons(change)
 
 
 @pytest.mark.parametrize("pair", [("3.5.3", "4.3.0"), ("4.3.0", "3.5.9"), ("4.3.0", "4.3.0")])
