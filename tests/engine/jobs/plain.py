@@ -1,4 +1,4 @@
-"""Asks plain PySpark what a job does on two versions, and what becomes of its checkpoints; one JVM at a time, for many jobs."""
+"""Asks plain PySpark what a job does on two versions, and what becomes of its checkpoints; two JVMs at a time, for many jobs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import subprocess
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from harness.environments.environment import Environment
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
 from tests.engine.jobs.catalogue import CUTS, REPOSITORY, Job
@@ -133,13 +136,25 @@ class PlainSpark:
         ]
 
     def _run(self, version: str, tasks: Sequence[Mapping[str, Any]]) -> None:
+        """In two JVMs, since one leaves half of two cores idle; each has jobs of its own, whose tasks need each other's checkpoints."""
         environment = prepare(Targets.load().select([version])[0])
-        file = self._work / f"tasks-{version}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self._work.mkdir(parents=True, exist_ok=True)
+        halves: tuple[list[Mapping[str, Any]], ...] = ([], [])
+        for at, (_, of_job) in enumerate(groupby(tasks, lambda task: task["folder"])):
+            halves[at % 2].extend(of_job)
+        with ThreadPoolExecutor(len(halves)) as pool:
+            for answers in pool.map(partial(self._answers, environment), ("first", "second"), halves):
+                for answer in answers:
+                    name, _, what = answer["name"].partition("\n")
+                    self._done[name, version, what] = answer
+
+    def _answers(self, environment: Environment, half: str, tasks: Sequence[Mapping[str, Any]]) -> list[Run]:
+        name = f"{environment.target}-{half}"
+        file, log_file = (self._work / f"{name}.{suffix}" for suffix in ("json", "log"))
         file.write_text(json.dumps(tasks))
         script = Path(__file__).with_name("plain_spark.py")
         environ = {**environment.environ(), "PYTHONPATH": str(REPOSITORY / "src")}
-        with (self._work / f"{version}.log").open("a") as log:
+        with log_file.open("a") as log:
             done = subprocess.run(
                 [str(environment.python), str(script), str(file)],
                 env=environ,
@@ -149,13 +164,10 @@ class PlainSpark:
                 text=True,
                 check=False,
             )
-        # Spark 3.3 prints warnings of its Python there, too.
-        for line in (line for line in done.stdout.splitlines() if line.startswith("{")):
-            answer = json.loads(line)
-            name, _, what = answer["name"].partition("\n")
-            self._done[name, version, what] = answer
         if done.returncode:
-            raise RuntimeError(f"plain PySpark {version} ended with {done.returncode}: see {log.name}")
+            raise RuntimeError(f"plain PySpark {name} ended with {done.returncode}: see {log_file}")
+        # Spark 3.3 prints warnings of its Python there, too.
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def _compared(self, job: Job, before: str, after: str) -> Plain:
         def run(version: str, what: str) -> Run | None:
