@@ -57,24 +57,35 @@ def conclude(
     refused = checkpoint if checkpoint is not None and checkpoint.exit_code == 1 else None
     answer = _answer([verdict, *(stress.verdict for stress, _ in worse)], code, refused)
     answer = "differs" if by_runner and answer == "lost" and not rows.lost else answer
-    parts = [summary(verdict), *(said.text for _, said in worse), *(said.text for said in by_runner)]
-    parts += [f"{checkpoint.checkpoint.where}: {phrase(checkpoint.verdict)}"] if checkpoint is not None else []
+    by_condition = verdict.exit_code != 1 and bool(worse)
+    worst = worse[0][0].verdict if by_condition else verdict
+    of_worst = worse[0][1].details if by_condition else _details(statements(verdict))
+    of_own = _details(of_checkpoint(refused)) if refused is not None else ()
+    changed = [summary(verdict), *(said.text for _, said in worse)]
+    if answer != "same":
+        changed[int(by_condition)] += _tickets(of_worst)
+    parts = [*changed, *(said.text for said in by_runner)]
+    if checkpoint is not None:
+        parts.append(f"{checkpoint.checkpoint.where}: {phrase(checkpoint.verdict)}{_tickets(of_own)}")
     parts += ["rows of the sample are lost"] if rows.lost else []
     parts += [said.text for stress, said in said_of if stress.only_warns and said.kind == "bug"]
     if not_tried and answer == "same":
         parts.append(f"not tried: {counted(len(not_tried), 'thing')}, listed below")
-    if verdict.exit_code != 1 and worse:
-        stress, said = worse[0]
-        worst, details = stress.verdict, said.details
-    else:
-        worst, details = verdict, tuple(line for said in statements(verdict) for line in said.details)
-    if refused is not None:
-        details = (*details, *(line for said in of_checkpoint(refused) for line in said.details))
-    tickets = dict.fromkeys(ticket for line in details if answer != "same" for ticket in _TICKET.findall(line))
+    details = (*of_worst, *of_own)
     advice = [rows.advice] if answer == "lost" else _what_to_do(answer, worst, details, reasons, refused)
     what = " ".join(f"{sentence.rstrip('.')}." for sentence in advice)
-    line = "; ".join(parts) + (f" ({', '.join(tickets)})" if tickets else "")
+    line = "; ".join(parts)
     return Conclusion(answer, f"{line}. {what}" if what else line)
+
+
+def _details(said: Iterable[Statement]) -> tuple[str, ...]:
+    return tuple(line for statement in said for line in statement.details)
+
+
+def _tickets(details: Iterable[str]) -> str:
+    """Return the tickets that the details of a part name, which follow it: `` (SPARK-57003)``; empty without one."""
+    tickets = dict.fromkeys(ticket for line in details for ticket in _TICKET.findall(line))
+    return f" ({', '.join(tickets)})" if tickets else ""
 
 
 def not_tried(said: Iterable[Statement]) -> tuple[str, ...]:
@@ -98,7 +109,7 @@ def _answer(judged: Sequence[JobVerdict], code: int, refused: Resumption | None)
 def _what_to_do(
     answer: Answer, verdict: JobVerdict, details: Sequence[str], reasons: Reasons, refused: Resumption | None
 ) -> Iterator[str]:
-    to, workarounds = verdict.after.title, [line for line in details if line.startswith("workaround: ")]
+    to, workarounds = verdict.after.title, [f"W{line[1:]}" for line in details if line.startswith("workaround: ")]
     failed = [f"{target.title}: {why.splitlines()[0]}" for target, why in verdict.failures[:1]]
     if answer == "refused":
         proven = next((group.workaround.setting for group in verdict.handoffs if group.workaround is not None), None)

@@ -375,8 +375,14 @@ def test_a_condition_that_alone_changes_rows_is_in_the_last_line_with_its_ticket
     assert concluded.answer == "differs"
     assert "with other partitions: 1 row has different values" in concluded.line
     assert concluded.line.endswith(
-        "(SPARK-53942). workaround: set spark.sql.shuffle.partitions to the number that the checkpoint stores."
+        "(SPARK-53942). Workaround: set spark.sql.shuffle.partitions to the number that the checkpoint stores."
     )
+    # A ticket follows the part that it is about, whatever else is said.
+    run = ran(ROWS, observed(ROWS.steps[0], step(2, error=UNPARSED)), None, ROWS)
+    unfit = judge_job(replace(run, answers=(*run.answers, outcome(ROWS, AFTER, ansi__enabled="false"))))
+    warning = Stress("unfit_rows", "with rows that do not parse", unfit)
+    line = conclude(judge_job(ran(ROWS, ROWS, ROWS, ROWS)), [other, warning], NO_SAMPLE, lambda _: [], 1, []).line
+    assert "resumes with other rows (SPARK-53942); with rows that do not parse, which this sample" in line
 
 
 def test_rows_that_the_sample_does_not_have_only_warn() -> None:
