@@ -91,7 +91,7 @@ class KnownOfJob:
         then bugs whose cases show another effect on rows."""
         ends = {self.before.spark: self.after.spark, self.after.spark: self.before.spark}
         moved = [known for known in self.changes if known.meaning in _MOVES_ROWS]
-        alike = [known for known in self.changes if known.effect == change.effect] if change.effect else moved
+        same_effect = [known for known in self.changes if known.effect == change.effect] if change.effect else moved
 
         def bugs(shown: Iterable[Change]) -> Iterator[str]:
             cases = {known.case for known in shown}
@@ -100,9 +100,9 @@ class KnownOfJob:
                     may = f"has a known bug that the query can meet, so {ends[bug.spark[0]]} may be right"
                     yield f"{bug.spark[0]} {may}: {bug.because}{bug.bug.ticket}"
 
-        documented = (self._reason(known) for known in alike if known.of_rows or known.reasons)
+        documented = (self._reason(known) for known in same_effect if known.of_rows or known.reasons)
         others = bugs(moved) if change.meaning in _MOVES_ROWS else ()
-        return tuple(dict.fromkeys((*bugs(alike), *documented, *others)))
+        return tuple(dict.fromkeys((*bugs(same_effect), *documented, *others)))
 
     def _reason(self, change: Change) -> str:
         return f"A change that the query can meet: {self._line(change)}"
