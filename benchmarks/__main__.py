@@ -86,8 +86,7 @@ def figure_rows(figures: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
-    program, *words = shlex.split(figure["command"])
-    words = [str(ROOT / word) if word.startswith("cases/") else word for word in words]
+    program, *words = _words(figure["command"])
     if program == "python":
         done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         last = done.stdout.splitlines()[-figure.get("lines", 1) :]
@@ -100,7 +99,7 @@ def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
         alone = cost(ROOT, words, folder)
         figure["measured"] = f"{alone.took:.1f} s, {alone.seconds:.1f} s of CPU time"
     else:
-        earlier = shlex.split(figure.get("earlier", figure["command"]))[1:]
+        earlier = _words(figure.get("earlier", figure["command"]))[1:]
         after, before = _by_turns(words, earlier, figure["of"], folder, turns)
         figure["ratio"] = round(after.seconds / before.seconds, 2)
         figure["measured"] = (
@@ -113,6 +112,11 @@ def _measure(figure: dict[str, Any], folder: Path, turns: int) -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": _machine(),
     }
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command for any folder: the cases of this checkout, also for an earlier revision."""
+    return [str(ROOT / word) if word.startswith("cases/") else word for word in shlex.split(command)]
 
 
 def _by_turns(
