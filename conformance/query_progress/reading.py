@@ -111,7 +111,7 @@ class _Text:
         if (event := _EVENT.match(line)) is not None:
             yield from self._event(event[1].decode(), line, number)
         elif line.startswith(b"{") and line.endswith(b"}"):
-            yield from self.whole(lambda: _told(line), number)
+            yield from self.whole(lambda: _progress_or_event(line), number)
         elif b"{" in line:
             text = line.decode("utf-8", "replace")
             if (begin := _BEGINS.search(text)) is not None:
@@ -144,7 +144,7 @@ class _Text:
                     whole = "\n".join([*self._parts, text[start : token.end()]])
                     self._parts, start = [], token.end()
                     if "runId" in whole:
-                        yield from self.whole(lambda whole=whole: _told(whole.encode()), self._begun)  # type: ignore[misc]
+                        yield from self.whole(lambda whole=whole: _progress_or_event(whole.encode()), self._begun)  # type: ignore[misc]
         if self._depth:
             self._parts.append(text[start:])
 
@@ -168,7 +168,7 @@ def _logged(line: bytes) -> list[str] | None:
         return None
 
 
-def _told(text: bytes) -> Progress | QueryEvent:
+def _progress_or_event(text: bytes) -> Progress | QueryEvent:
     try:
         return Progress.model_validate_json(text)
     except ValidationError:

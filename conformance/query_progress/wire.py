@@ -143,7 +143,7 @@ class Progress(_Wire):
 
 
 class QueryEvent(_Wire):
-    """What else an event log, or a listener, tells of a query: that it started, was idle or ended."""
+    """Another event of a query, from an event log or a listener: it started, was idle or ended."""
 
     kind: str = Field("", alias="Event")
     """Empty outside an event log."""
