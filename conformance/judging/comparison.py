@@ -294,6 +294,9 @@ MEANINGS: Mapping[Meaning, MeaningText] = {
 OF_ROWS: frozenset[Meaning] = frozenset({"rows", "refused", "timing"})
 """What the rows of a running query can meet; the other kinds change only what Spark accepts or reports."""
 
+MOVES_ROWS: frozenset[Meaning] = frozenset({"rows", "timing"})
+"""The rows themselves differ, or their micro-batches."""
+
 _EFFECTS = ("no longer emitted", "more row", "different", "later", "earlier", "output columns")
 """In the words of `_meaning`."""
 
@@ -314,7 +317,7 @@ class BehaviourChange:
     @property
     def effect(self) -> str:
         """What becomes of rows, however many they are: ``later``; empty if only digests tell. Of other kinds, all of ``what``."""
-        if self.meaning not in ("rows", "timing"):
+        if self.meaning not in MOVES_ROWS:
             return self.what
         return next((effect for effect in _EFFECTS if effect in self.what), "")
 
@@ -322,7 +325,7 @@ class BehaviourChange:
 def behaviour_change(before: Answer, after: Answer, where: Divergence) -> BehaviourChange:
     """Classify what changes between two answers; ``where``: their first difference."""
     meaning, what = _meaning(before, after)
-    shown_by = "rows" if meaning in ("rows", "timing") else "error"
+    shown_by = "rows" if meaning in MOVES_ROWS else "error"
     shown = next((place for place in _all_differences(before, after) if place.what == shown_by), where)
     return BehaviourChange(meaning, what, where, _is_met_by_running_queries(before, after, meaning), shown.step)
 

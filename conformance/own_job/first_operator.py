@@ -58,7 +58,7 @@ class RowsThere:
         return next((at for at, other in enumerate(self.columns.names) if other == name), None)
 
     def value(self, row: Sequence[Json], at: int) -> object:
-        """Return the canonical value, equal for equal ones however they are written; None of what is no value."""
+        """Return a value in its canonical form, in which equal values are equal; None if the engine wrote no value of this type."""
         try:
             return canonical(row[at], self.columns.types[at])
         except NotAValue:

@@ -14,7 +14,7 @@ from conformance.core.case import Case, Restart
 from conformance.core.data import Json
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.comparison import BehaviourChange, Meaning
+from conformance.judging.comparison import MOVES_ROWS, BehaviourChange
 from conformance.query import read_query
 from conformance.query.reading import QueryReading, read_plan
 from conformance.suite import discovery
@@ -30,7 +30,6 @@ from reports.results.records import TargetRecord
 from reports.results.status import Statement
 
 _MOST = 5
-_MOVES_ROWS: frozenset[Meaning] = frozenset({"rows", "timing"})
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class KnownOfJob:
         """Return what may cause a change: bugs of one version and documented changes whose cases show this effect; of a change of rows,
         then bugs whose cases show another effect on rows."""
         ends = {self.before.spark: self.after.spark, self.after.spark: self.before.spark}
-        moved = [known for known in self.changes if known.meaning in _MOVES_ROWS]
+        moved = [known for known in self.changes if known.meaning in MOVES_ROWS]
         same_effect = [known for known in self.changes if known.effect == change.effect] if change.effect else moved
 
         def bugs(shown: Iterable[Change]) -> Iterator[str]:
@@ -101,7 +100,7 @@ class KnownOfJob:
                     yield f"{bug.spark[0]} {may}: {bug.because}{bug.bug.ticket}"
 
         documented = (self._reason(known) for known in same_effect if known.of_rows or known.reasons)
-        others = bugs(moved) if change.meaning in _MOVES_ROWS else ()
+        others = bugs(moved) if change.meaning in MOVES_ROWS else ()
         return tuple(dict.fromkeys((*bugs(same_effect), *documented, *others)))
 
     def _reason(self, change: Change) -> str:

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.judging.comparison import BehaviourChange, Divergence, Meaning
+from conformance.judging.comparison import MOVES_ROWS, BehaviourChange, Divergence, Meaning
 from conformance.query.reading import PHYSICAL_PLAN, QueryReading, QueryWatermark, read_plan
 from conformance.suite.features import features
 from reports.analysis.job_relevance import KnownOfJob, Published, concerned, query_needs
@@ -46,7 +46,7 @@ def test_state_that_alone_differs_has_the_reason_of_cases_where_it_differs_too()
 
 
 def test_a_change_has_the_reason_of_cases_with_the_same_effect() -> None:
-    """A query that failed was told of late rows, since a window with late rows was the first change that it can meet."""
+    """Late rows were named as the reason of a query that failed, since that was the first change that it can meet."""
     known = about("3.2.4", "3.5.9", ("append mode", "window aggregation", "several watermarks"))
     failing = known.reasons(changed("refused", "fails while it runs: AnalysisException"))
     assert "(SPARK-42376)" in failing[0]
@@ -61,7 +61,17 @@ def test_a_change_has_the_reason_of_cases_with_the_same_effect() -> None:
     assert {*more} <= {*digests}, "digests do not tell which rows"
 
 
-def test_another_effect_of_a_bug_on_rows_is_told_last_and_a_bug_of_checkpoints_never() -> None:
+@pytest.mark.parametrize("pair", [("3.0.3", "3.5.9"), ("3.5.9", "4.3.0")])
+def test_every_published_change_of_rows_has_an_effect(pair: tuple[str, str]) -> None:
+    """The effect is read from the words of the change: other words would fit every change."""
+    published = Published.of_pair(*map(SparkVersion.parse, pair))
+    assert published is not None
+    moved = [change for change in published.changes if change.meaning in MOVES_ROWS]
+    assert moved
+    assert [change.what for change in moved if not change.effect] == []
+
+
+def test_a_bug_with_another_effect_on_rows_is_named_last_and_a_bug_of_checkpoints_never() -> None:
     chained = ("append mode", "inner join", "several watermarks", "window aggregation", "chained operators")
     known = about("3.5.9", "4.3.0", chained, joined(BETWEEN))
     assert any("NOT NULL in the schema of the state" in bug.because for bug in known.bugs)
