@@ -103,7 +103,7 @@ class DelayTable:
         """Return the lines of the table, titles first; the last column marks the query's own delay."""
         table = [("delay", "rows dropped", "of the file", "results changed", "state", "results", "")]
         for point in self.points:
-            share = f"{self.of_file.dropped_with(point.delay_ms) / self.of_file.rows:.3%}" if self.of_file else ""
+            share = _share(self.of_file.dropped_with(point.delay_ms), self.of_file.rows) if self.of_file else ""
             dropped, changed = f"{point.dropped} of {self.rows}", f"{point.changed} of {self.results}"
             row = duration(point.delay_ms), dropped, share, changed, f"{point.state:,}", _later(point, "as now")
             table.append((*row, "← yours" if point == self.own else ""))
@@ -254,6 +254,12 @@ def _timed(sample: Sample, every: int, *, alone: bool) -> Iterator[TimedRow]:
         return ((at // every, sample.stream, time) for at, time in sample.times())
     sent, times = tee(time for _, time in sample.times())
     return ((at // every, sample.stream, time) for at, time in zip(when_sent(sent), times, strict=True))
+
+
+def _share(dropped: int, rows: int) -> str:
+    """A percentage of which no row that is dropped is rounded away: a few of millions are not none."""
+    percent = f"{dropped / rows:.3%}" if dropped else "0%"
+    return "< 0.001%" if percent == "0.000%" else percent
 
 
 def _later(point: DelayPoint, same: str) -> str:

@@ -126,6 +126,7 @@ def test_all_rows_of_a_file_are_measured_if_the_sample_is_a_part_of_it(monkeypat
     assert whole.of_file.rows == 1000
     assert whole.of_file.dropped_with(10 * MINUTE) == 5
     assert "0.500%" in "\n".join(whole.lines())
+    assert [delays._share(dropped, 10_000_000) for dropped in (0, 46, 75_000)] == ["0%", "< 0.001%", "0.750%"]
     assert "your 10 min: 5 of 1,000 rows dropped" in "\n".join(whole.lines())
     assert whole.measured.delay_for(0.99) < whole.measured.delay_for(1)
     assert whole.record()["rowsOfFile"] == 1000
