@@ -734,6 +734,23 @@ def test_a_catalog_of_the_platform_is_not_used_and_other_sql_fails_as_ever(tmp_p
         ran(tmp_path, session, "spark.sql('SELECT used FROM t')")
 
 
+def test_a_connection_string_of_event_hubs_needs_no_package(tmp_path, session, monkeypatch):
+    class JavaPackage:
+        def __init__(self, name):
+            self._fqn = name
+
+        def __getattr__(self, name):
+            return JavaPackage(f"{self._fqn}.{name}")
+
+    gateway = SimpleNamespace(JavaPackage=JavaPackage)
+    monkeypatch.setitem(sys.modules, "py4j.java_gateway", gateway)
+    session.apache = JavaPackage("org.apache")
+    text = "assert spark.apache.spark.eventhubs.EventHubsUtils.encrypt('Endpoint=sb://x') == 'Endpoint=sb://x'\n"
+    with pytest.raises(AuthorFailed, match="'JavaPackage' object is not callable"):
+        ran(tmp_path, session, text + "spark.apache.spark.eventhubs.EventHubsUtils.decrypt('x')")
+    assert not callable(session.apache)
+
+
 def test_a_notebook_shows_frames_and_writes_tables_as_databricks_lets_it(tmp_path, session):
     cells = "frame = spark.readStream.table('orders')\nframe.display()\nframe.writeStream.table('lake.gold')"
     cells = {"job.ipynb": ["# job.ipynb, cell 1, line 1, Python\n" + cells]}
