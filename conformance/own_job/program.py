@@ -151,13 +151,13 @@ class SampleReader(Protocol):
     @property
     def names(self) -> Collection[str]: ...
 
-    def read(self, stream: str, ddl: str | None = None, *, records: bool = False) -> Sample:
-        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors, ``records``."""
+    def read(self, stream: str, ddl: str | None = None, *, records: bool = False, texts: bool = False) -> Sample:
+        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors and the rest."""
 
     def all(self) -> tuple[Sample, ...]:
         """Every sample, then the streams of which the user gives only columns; see `read_sample` for errors."""
 
-    def columns(self, stream: str) -> str | None:
+    def columns(self, stream: str, *, texts: bool = False) -> str | None:
         """The columns of a source, as the user gives them or by its sample; None without both."""
 
 
@@ -243,7 +243,7 @@ class Survey:
             last = seen.sources[-1] if seen.sources else None
             if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
                 return seen
-            if (columns := self.files.columns(last.name)) is None:
+            if (columns := self.files.columns(last.name, texts=_leaves_times_as_text(last))) is None:
                 return seen
             schemas = {**schemas, last.name: columns}
 
@@ -286,8 +286,15 @@ def _sample(source: SourceSeen, files: SampleReader) -> Sample:
     return (
         as_records(files.read(source.name, records=True))
         if source.format == KAFKA
-        else files.read(source.name, source.ddl)
+        else files.read(source.name, source.ddl, texts=_leaves_times_as_text(source))
     )
+
+
+def _leaves_times_as_text(source: SourceSeen) -> bool:
+    """Whether the columns of a source, without a schema, are those that Spark infers from JSON."""
+    said = {name.lower(): value.lower() for name, value in source.options.items()}
+    of_files = said.get("cloudfiles.format") == "json" and "cloudfiles.schemahints" not in said
+    return source.format.startswith("glue-") or (source.format == "cloudfiles" and of_files)
 
 
 FUNCTIONS = ("foreachBatch", "foreach")

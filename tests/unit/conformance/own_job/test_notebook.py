@@ -226,7 +226,7 @@ def test_the_case_that_is_kept_has_the_cells_and_the_values(tmp_path: Path) -> N
     class Files:
         names = ("orders",)
 
-        def read(self, stream: str, ddl: str | None = None, *, records: bool = False):
+        def read(self, stream: str, ddl: str | None = None, *, records: bool = False, texts: bool = False):
             return read_sample(stream, tmp_path / "orders.jsonl")
 
     ((query, samples),) = queries(program, seen, Files())

@@ -225,6 +225,27 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
     assert (stuck, asked) == (seen(TABLE), [{}])
 
 
+@pytest.mark.parametrize(
+    ("format", "options", "type"),
+    [
+        ("glue-kinesis", {}, "string"),
+        ("cloudfiles", {"cloudFiles.format": "JSON"}, "string"),
+        ("cloudfiles", {"cloudFiles.format": "json", "cloudFiles.schemaHints": "t TIMESTAMP"}, "timestamp"),
+        ("cloudfiles", {"cloudFiles.format": "parquet"}, "timestamp"),
+        ("delta", {}, "timestamp"),
+    ],
+)
+def test_times_stay_text_where_spark_infers_the_columns_of_json(
+    surveyed, files, format: str, options: dict[str, str], type: str
+) -> None:
+    source = TABLE.model_copy(update={"format": format, "options": options})
+    _, asked = surveyed(files("sales"), seen(source), seen(source, queries=(query("sales"),)))
+    assert asked == [{}, {"sales": f"`t` {type}, `n` bigint"}]
+    ((_, samples),) = queries(JOB, seen(source, queries=(query("sales"),)), files("sales"))
+    assert samples[0].schema.ddl == f"`t` {type}, `n` bigint"
+    assert [*samples[0].instants] == [1772366400000000]
+
+
 def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
     whole = seen(ORDERS, queries=(query("orders"),))
     said = {"job.py:8": "Failed to find the data source: delta. Please", "job.py:9": "", "job.py:10": "No FileSystem x"}
