@@ -269,6 +269,13 @@ def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
             r"job.py on 3.5.9: your code raised SystemExit\(1\) at job.py:3, while building the query",
         ),
         (
+            seen(
+                TABLE.model_copy(update={"options": {"readChangeFeed": "true"}}),
+                raised="AnalysisException('… with name `_change_type` cannot be resolved')",
+            ),
+            r"job.py: sales is a change feed, whose rows have _change_type \(insert, .* add those that the job reads",
+        ),
+        (
             seen(raised="WithoutEnd('…')"),
             "job.py on 3.5.9: it starts queries, or waits for their end, again and again at job.py:3",
         ),
