@@ -282,7 +282,8 @@ def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
     """The name of a source: its topic or stream, the last part of its path or table that says something, else its format."""
     named = (path, *map(options.get, ("subscribe", "streamname", "kinesis.streamname")))
     text = next((name for name in named if name), "")
-    last = [format, *(part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part))][-1]
+    parts = (part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part))
+    last = [format.rpartition(".")[2], *parts][-1]
     if format in (*OF_TABLES, "iceberg"):
         last = last.rstrip("`").rpartition(".")[2]
     name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)

@@ -198,6 +198,7 @@ def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, ses
         ('format("rate-micro-batch").load()', ["rate_micro_batch"]),
         ('format("aws-kinesis").option("kinesis.streamName", "shop.clicks").load()', ["shop_clicks"]),
         ('format("kinesis").option("streamName", "clicks").load()', ["clicks"]),
+        ('format("org.apache.spark.sql.eventhubs.EventHubsSourceProvider").load()', ["eventhubssourceprovider"]),
         ('load("in.d")', ["in_d"]),
         ('text("/in/notes.d/part=*/{a,b}")', ["notes_d"]),
         ('text("/in/a"), spark.readStream.text("/other/a"), spark.readStream.text("a")', ["a", "a_2", "a_3"]),
