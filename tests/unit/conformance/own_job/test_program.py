@@ -551,6 +551,7 @@ def test_options_with_their_default_have_nothing_to_say(files) -> None:
         ("json", {"latestFirst": "yes"}, "latestFirst=yes: latestFirst takes true or false"),
         ("json", {"cleanSource": "remove"}, "cleanSource=remove: cleanSource takes off, delete or archive"),
         ("json", {"cleanSource": "Archive"}, "cleanSource=archive alone: add sourceArchiveDir, or use delete"),
+        ("cloudfiles", {"cloudFiles.maxFilesPerTrigger": "many"}, "maxFilesPerTrigger takes a positive integer"),
         (
             "kafka",
             {"startingOffsets": "newest"},
