@@ -127,7 +127,7 @@ class SampleFiles:
         for stream in self.files.keys() & self.ddl.keys():
             self.read(stream)
 
-    def read(self, stream: str, ddl: str | None = None, *, records: bool = False) -> Sample:
+    def read(self, stream: str, ddl: str | None = None, *, records: bool = False, texts: bool = False) -> Sample:
         path = Path(self.files[stream])
         with FileRead(path, errors_console()) as bar:
             time, ddl = self.times.get(stream), self.ddl.get(stream, ddl)
@@ -142,6 +142,7 @@ class SampleFiles:
                 arrival=self.arrival,
                 missing=self.missing,
                 records=records,
+                texts=texts,
                 arrived=self.arrived.get(stream),
             )
 
@@ -149,10 +150,10 @@ class SampleFiles:
         silent_streams = (silent(stream, ddl) for stream, ddl in self.ddl.items() if stream not in self.files)
         return (*map(self.read, self.files), *silent_streams)
 
-    def columns(self, stream: str) -> str | None:
+    def columns(self, stream: str, *, texts: bool = False) -> str | None:
         if stream in self.ddl:
             return self.ddl[stream]
-        return self.read(stream).schema.ddl if stream in self.files else None
+        return self.read(stream, texts=texts).schema.ddl if stream in self.files else None
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,19 @@ def _of_sql(text: str, place: str, line: int) -> Iterator[str]:
     except NotReadable:
         raise WrongUsage(f"{place}: a text or a comment in its SQL has no end") from None
     for statement in parts:
-        yield _written(place, line + statement.line - 1, "SQL", statement.text)
+        call = _of_widget(statement.words)
+        yield _written(place, line + statement.line - 1, "Python" if call else "SQL", call or statement.text)
+
+
+def _of_widget(words: Sequence[str]) -> str | None:
+    """Return the call of ``dbutils`` that does what ``CREATE WIDGET TEXT day DEFAULT "mon"`` does; None of another statement."""
+    match [word.upper() for word in words[:5]]:
+        case ["REMOVE", "WIDGET", _]:
+            return f"dbutils.widgets.remove({words[2]!r})"
+        case ["CREATE", "WIDGET", _, _, "DEFAULT"] if len(words) > 5:
+            return f"dbutils.widgets.text({words[3]!r}, {words[5]!r})"
+        case _:
+            return None
 
 
 def _parses(text: str) -> bool:

@@ -151,13 +151,13 @@ class SampleReader(Protocol):
     @property
     def names(self) -> Collection[str]: ...
 
-    def read(self, stream: str, ddl: str | None = None, *, records: bool = False) -> Sample:
-        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors, ``records``."""
+    def read(self, stream: str, ddl: str | None = None, *, records: bool = False, texts: bool = False) -> Sample:
+        """The sample of a source, read with these columns unless the user gives others; see `read_sample` for errors and the rest."""
 
     def all(self) -> tuple[Sample, ...]:
         """Every sample, then the streams of which the user gives only columns; see `read_sample` for errors."""
 
-    def columns(self, stream: str) -> str | None:
+    def columns(self, stream: str, *, texts: bool = False) -> str | None:
         """The columns of a source, as the user gives them or by its sample; None without both."""
 
 
@@ -186,6 +186,11 @@ class Survey:
             self.kept.begin(next_target, self._needs, on_progress)
         seen = self._ask(target, on_progress)
         if seen.error is not None:
+            if (feed := self._lacking_columns_of_a_feed(seen)) is not None:
+                raise WrongUsage(
+                    f"{program.path}: {feed} is a change feed, whose rows have _change_type (insert, update_preimage, update_postimage or "
+                    "delete), _commit_version and _commit_timestamp, too: add those that the job reads to the rows of its sample"
+                )
             where = "" if not_given(seen.error, target.version) else f" on {target.version}"
             raise WrongUsage(f"{program.path}{where}: {what_ended(seen.error, target.version)}")
         last = seen.sources[-1] if seen.sources else None
@@ -197,6 +202,13 @@ class Survey:
             raise NoFlow(f"{program.path} ended and started no query, so there is nothing to try: {how}")
         over = {at: said and (how_to_mend(said, target.version) or said) for at, said in seen.passed_over.items()}
         return seen.model_copy(update={"passed_over": over})
+
+    def _lacking_columns_of_a_feed(self, seen: ProgramSeen) -> str | None:
+        """The name of a source whose change feed lacks columns in its sample, where the program fails without them."""
+        if seen.error is None or re.search(r"\b_(change_type|commit_(version|timestamp))\b", seen.error.raised) is None:
+            return None
+        feeds = (each for each in seen.sources if ("readchangefeed", "true") in _lowered(each.options))
+        return next((feed.name for feed in feeds if "_change_type" not in (self.files.columns(feed.name) or "")), None)
 
     def ask(self, target: Target) -> ProgramSeen:
         """What the program does, also if it fails or starts no query; see `made`."""
@@ -243,7 +255,7 @@ class Survey:
             last = seen.sources[-1] if seen.sources else None
             if seen.error is not None or seen.queries or last is None or last.ddl is not None or last.name in schemas:
                 return seen
-            if (columns := self.files.columns(last.name)) is None:
+            if (columns := self.files.columns(last.name, texts=_leaves_times_as_text(last))) is None:
                 return seen
             schemas = {**schemas, last.name: columns}
 
@@ -286,8 +298,19 @@ def _sample(source: SourceSeen, files: SampleReader) -> Sample:
     return (
         as_records(files.read(source.name, records=True))
         if source.format == KAFKA
-        else files.read(source.name, source.ddl)
+        else files.read(source.name, source.ddl, texts=_leaves_times_as_text(source))
     )
+
+
+def _lowered(options: Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(name.lower(), value.lower()) for name, value in options.items()}
+
+
+def _leaves_times_as_text(source: SourceSeen) -> bool:
+    """Whether the columns of a source, without a schema, are those that Spark infers from JSON."""
+    said = dict(_lowered(source.options))
+    of_files = said.get("cloudfiles.format") == "json" and "cloudfiles.schemahints" not in said
+    return source.format.startswith("glue-") or (source.format == "cloudfiles" and of_files)
 
 
 FUNCTIONS = ("foreachBatch", "foreach")

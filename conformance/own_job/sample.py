@@ -111,6 +111,7 @@ def read_sample(
     arrival: ArrivalOrder = "file",
     missing: WithoutColumn = "refuse",
     records: bool = False,
+    texts: bool = False,
     arrived: str | None = None,
 ) -> Sample:
     """Read the sample of a stream; raises UnusableSample if it cannot be read, has no rows, or a row or column does not match the schema.
@@ -123,6 +124,7 @@ def read_sample(
         zone: the time zone of the session, for times that name no zone; None for UTC.
         watched: what to read in place of the open file, to see how much of it has been read.
         records: of a topic, of which a row without ``value`` is the text of the value.
+        texts: leave times as text where no schema says what they are, as Spark does with those of JSON.
         arrived: the column with the time at which a row arrived, as ``event_time``; it need not be in the schema.
     """
     if path.suffix.lower() not in FORMATS:
@@ -132,7 +134,7 @@ def read_sample(
         why = "each row is the text of a record's value as it is: omit --schema, or give the rows a column value"
         raise UnusableSample(path, why)
     ddl = "value STRING" if as_text else ddl
-    schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most)
+    schema = _given(path, ddl) if ddl is not None else _inferred_schema(path, event_time, most, texts=texts)
     in_zone = _zone(path, zone) if zone is not None else None
     named, format = column_and_format(event_time or "")
     # A TIMESTAMP of the schema that the file has in another form is read as it is written; text stays text.
@@ -230,13 +232,13 @@ def _columns(names: Sequence[str]) -> str:
     return f"{'columns' if len(names) > 1 else 'column'} {', '.join(names)}"
 
 
-def _inferred_schema(path: Path, event_time: str | None, most: int) -> Schema:
+def _inferred_schema(path: Path, event_time: str | None, most: int, *, texts: bool) -> Schema:
     with _records(path, None) as records:
         rows = [*islice(records, min(most, MOST_IN_A_CASE))]
     if not rows:
         raise UnusableSample(path, "has no rows")
     typed = _types_of_parquet(path) if path.suffix.lower() == ".parquet" else {}
-    schema = _inferred(path, rows, event_time, typed)
+    schema = _inferred(path, rows, event_time, typed, texts=texts)
     if not schema.fields:
         raise UnusableSample(path, "its rows have no columns")
     return schema
@@ -346,9 +348,15 @@ def _of_arrow(type: Any) -> str | None:
 
 
 def _inferred(
-    path: Path, rows: Sequence[tuple[int, SampleRecord]], event_time: str | None, typed: Mapping[str, DataType]
+    path: Path,
+    rows: Sequence[tuple[int, SampleRecord]],
+    event_time: str | None,
+    typed: Mapping[str, DataType],
+    *,
+    texts: bool,
 ) -> Schema:
-    """The schema as Spark's JSON source infers it, with TIMESTAMP for text that holds instants; ``typed``: types that the file has."""
+    """The schema as Spark's JSON source infers it, without ``texts`` with TIMESTAMP for text that holds instants; ``typed``: types that the
+    file has."""
     is_text = path.suffix.lower() == _CSV
     fields = []
     for name in dict.fromkeys(name for _, record in rows for name in record):
@@ -359,14 +367,14 @@ def _inferred(
         for line, record in rows:
             value = _untexted(record.get(name)) if is_text else record.get(name)
             try:
-                type = _joined(type, _of_event_time(value) if name == event_time else _of(value))
+                type = _joined(type, _of_event_time(value) if name == event_time and not texts else _of(value))
             except NoCommonType as problem:
                 if is_text:
                     type = _STRING
                     break
                 why = f"{name} {problem}; give the schema with --schema"
                 raise UnusableSample(path, why, line or None) from None
-        fields.append(Field(name, _settled(type)))
+        fields.append(Field(name, _settled(type, texts=texts)))
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
     return Schema(ddl, parse_schema(ddl).fields if fields else ())
 
@@ -497,10 +505,10 @@ def _joined(type: DataType, other: DataType) -> DataType:
     raise NoCommonType(f"is {type} in an earlier row and {other} here")
 
 
-def _settled(type: DataType) -> DataType:
-    """Replace the type of null, which no column may have, by text."""
-    if type == _VOID:
+def _settled(type: DataType, *, texts: bool) -> DataType:
+    """Replace the type of null, which no column may have, by text, and with ``texts`` that of instants."""
+    if type == _VOID or (texts and type == _TIMESTAMP):
         return _STRING
     if type.name == "struct":
-        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in type.fields))
-    return DataType("array", elements=(_settled(type.elements[0]),)) if type.name == "array" else type
+        return DataType("struct", tuple(Field(field.name, _settled(field.type, texts=texts)) for field in type.fields))
+    return DataType("array", elements=(_settled(type.elements[0], texts=texts),)) if type.name == "array" else type

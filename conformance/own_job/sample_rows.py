@@ -136,19 +136,20 @@ class RowsOfVersions:
         rows = [rows for _, rows in self.versions]
         ahead = dict.fromkeys(each.ahead for each in rows if each.ahead and not each.other_years)
         filtered = (
-            f"Filter rows so far ahead as that of {', '.join(ahead)}: those after it are late, with a longer delay too"
+            f"filter rows so far ahead as that of {', '.join(ahead)}: those after it are late, with a longer delay too"
         )
         each = {
-            "Read the event time in its unit": any(of_version.other_years for of_version in rows),
-            "Read the event time as it is written, or filter the rows without one": any(
+            "read the event time in its unit": any(of_version.other_years for of_version in rows),
+            "read the event time as it is written, or filter the rows without one": any(
                 of_version.without_event_time for of_version in rows
             ),
             filtered: bool(ahead),
-            "A longer delay of the watermark keeps late rows (conformance explain says which, and why)": any(
+            "a longer delay of the watermark keeps late rows (conformance explain says which, and why)": any(
                 of_version.late and not of_version.other_years and not of_version.ahead for of_version in rows
             ),
         }
-        return "; ".join([*(what for what, helps in each.items() if helps), "--accept-lost if they may be lost"])
+        said = "; ".join([*(what for what, helps in each.items() if helps), "--accept-lost if they may be lost"])
+        return said[0].upper() + said[1:]
 
     def statements(self) -> Iterator[Statement]:
         """Yield what became of the rows, once if both versions agree."""

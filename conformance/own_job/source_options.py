@@ -44,6 +44,8 @@ _ALLOWED: Mapping[str, Mapping[str, tuple[str, str]]] = {
         **dict.fromkeys(("latestfirst", "filenameonly"), _BOOLEAN),
         "cleansource": ("off|delete|archive", "off, delete or archive"),
     },
+    # https://docs.databricks.com/aws/en/ingestion/cloud-object-storage/auto-loader/options
+    "cloudfiles": {"maxfilespertrigger": _POSITIVE, "includeexistingfiles": _BOOLEAN},
     # KafkaSourceProvider.validateStreamOptions and getKafkaOffsetRangeLimit of Spark.
     KAFKA: {
         "startingoffsets": (f"earliest|latest|{_OFFSETS}", 'earliest, latest, or JSON such as {"orders": {"0": 5}}'),

@@ -132,6 +132,15 @@ class _Secrets(_Values):
         return self.get(scope, key).encode()
 
 
+class _Environment(_Values):
+    """What Synapse and Fabric say of themselves, such as ``mssparkutils.env.getWorkspaceName()``."""
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("get"):
+            return super().__getattr__(name)
+        return lambda: str(self._value("name", "env/" + name))
+
+
 FileInfo = namedtuple("FileInfo", "path name size modificationTime")
 
 
@@ -283,7 +292,8 @@ class Platform:
         def sql(text: str) -> None:
             given = {**widgets.getAll(), **values}
             for key, value in given.items():
-                text = text.replace("${" + key + "}", value)
+                # `$day` is how Databricks wrote it before `:day`.
+                text = re.sub(r"\$(?:{0}\b|\{{{0}\}})".format(re.escape(key)), value.replace("\\", r"\\"), text)
             markers = {
                 key: value for key, value in given.items() if re.search(r"(?<!:):" + re.escape(key) + r"\b", text)
             }
@@ -328,6 +338,7 @@ class Platform:
             widgets=widgets,
             secrets=_Secrets("dbutils.secrets", values),
             credentials=_Secrets("dbutils.credentials", values),
+            env=_Environment("mssparkutils.env", values),
             fs=self._files,
             notebook=_Notebooks(self),
             jobs=jobs,

@@ -282,7 +282,8 @@ def _name(format: str, path: Optional[str], options: Dict[str, str]) -> str:
     """The name of a source: its topic or stream, the last part of its path or table that says something, else its format."""
     named = (path, *map(options.get, ("subscribe", "streamname", "kinesis.streamname")))
     text = next((name for name in named if name), "")
-    last = [format, *(part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part))][-1]
+    parts = (part for part in text.split("/") if part and not re.search(r"[*?\[\]{}:]", part))
+    last = [format.rpartition(".")[2], *parts][-1]
     if format in (*OF_TABLES, "iceberg"):
         last = last.rstrip("`").rpartition(".")[2]
     name = re.sub(r"\W+", "_", last, flags=re.ASCII).strip("_") or re.sub(r"\W+", "_", format)
@@ -553,6 +554,28 @@ def _methods_of_a_platform() -> Iterator[None]:
             delattr(owner, name)
 
 
+@contextmanager
+def _without_event_hubs() -> Iterator[None]:
+    """In the block, ``EventHubsUtils.encrypt`` of Azure's connector, which need not be loaded, gives back what it is given.
+
+    It makes a connection string ready for an option of a source, and a trial connects none.
+    """
+    packages = getattr(sys.modules.get("py4j.java_gateway"), "JavaPackage", None)
+
+    def call(package: Any, *arguments: Any) -> Any:
+        if package._fqn != "org.apache.spark.eventhubs.EventHubsUtils.encrypt":
+            raise TypeError("'JavaPackage' object is not callable")  # as without this method
+        return arguments[0]
+
+    if packages is not None:
+        packages.__call__ = call
+    try:
+        yield
+    finally:
+        if packages is not None:
+            del packages.__call__
+
+
 def _set_conf(_: ProgramRun, original: Any, self: Any, key: str, value: Any) -> None:
     if key != MANAGER:
         original(self, key, value)
@@ -647,7 +670,7 @@ def run(
         with as_process, shims[0], shims[1] as pipeline, _shared_options.kept(), belonging_to(program=program_run):
             platform = notebook.Platform(session, program.cells, program.values, os.getcwd(), passes_over)
             try:
-                with platform.importable():
+                with platform.importable(), _without_event_hubs():
                     if program.cells:
                         with _methods_of_a_platform():
                             platform.run()

@@ -113,6 +113,20 @@ def test_what_run_passes_on_goes_to_widgets(tmp_path: Path) -> None:
     )
 
 
+def test_sql_makes_and_removes_widgets_as_databricks_lets_it(tmp_path: Path) -> None:
+    text = (
+        "-- Databricks notebook source\nCREATE WIDGET TEXT day DEFAULT 'mon';\n"
+        'create widget dropdown slide default "10 min" choices SELECT * FROM (VALUES ("10 min"));\nREMOVE WIDGET day;\n'
+        "SELECT * FROM widget"
+    )
+    assert read(tmp_path, text, "job.sql").cells["job.sql"] == (
+        "# job.sql, cell 1, line 2, Python\ndbutils.widgets.text('day', 'mon')",
+        "# job.sql, cell 1, line 3, Python\ndbutils.widgets.text('slide', '10 min')",
+        "# job.sql, cell 1, line 4, Python\ndbutils.widgets.remove('day')",
+        "# job.sql, cell 1, line 5, SQL\nSELECT * FROM widget",
+    )
+
+
 def test_what_follows_time_or_the_language_in_its_line_runs(tmp_path: Path) -> None:
     text = jupyter(
         "%time a = 1\nb = 2", "c = 3\nif c:\n  %time d = 4", "%python e = 5", "%%time\nf = 6", "%timeit -n 2 g()"
@@ -212,7 +226,7 @@ def test_the_case_that_is_kept_has_the_cells_and_the_values(tmp_path: Path) -> N
     class Files:
         names = ("orders",)
 
-        def read(self, stream: str, ddl: str | None = None, *, records: bool = False):
+        def read(self, stream: str, ddl: str | None = None, *, records: bool = False, texts: bool = False):
             return read_sample(stream, tmp_path / "orders.jsonl")
 
     ((query, samples),) = queries(program, seen, Files())

@@ -225,6 +225,27 @@ def test_columns_that_only_a_sample_shows_let_it_go_on(surveyed, files) -> None:
     assert (stuck, asked) == (seen(TABLE), [{}])
 
 
+@pytest.mark.parametrize(
+    ("format", "options", "type"),
+    [
+        ("glue-kinesis", {}, "string"),
+        ("cloudfiles", {"cloudFiles.format": "JSON"}, "string"),
+        ("cloudfiles", {"cloudFiles.format": "json", "cloudFiles.schemaHints": "t TIMESTAMP"}, "timestamp"),
+        ("cloudfiles", {"cloudFiles.format": "parquet"}, "timestamp"),
+        ("delta", {}, "timestamp"),
+    ],
+)
+def test_times_stay_text_where_spark_infers_the_columns_of_json(
+    surveyed, files, format: str, options: dict[str, str], type: str
+) -> None:
+    source = TABLE.model_copy(update={"format": format, "options": options})
+    _, asked = surveyed(files("sales"), seen(source), seen(source, queries=(query("sales"),)))
+    assert asked == [{}, {"sales": f"`t` {type}, `n` bigint"}]
+    ((_, samples),) = queries(JOB, seen(source, queries=(query("sales"),)), files("sales"))
+    assert samples[0].schema.ddl == f"`t` {type}, `n` bigint"
+    assert [*samples[0].instants] == [1772366400000000]
+
+
 def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
     whole = seen(ORDERS, queries=(query("orders"),))
     said = {"job.py:8": "Failed to find the data source: delta. Please", "job.py:9": "", "job.py:10": "No FileSystem x"}
@@ -246,6 +267,13 @@ def test_a_package_that_a_later_line_lacks_is_named(surveyed, files) -> None:
         (
             seen(raised="SystemExit(1)"),
             r"job.py on 3.5.9: your code raised SystemExit\(1\) at job.py:3, while building the query",
+        ),
+        (
+            seen(
+                TABLE.model_copy(update={"options": {"readChangeFeed": "true"}}),
+                raised="AnalysisException('… with name `_change_type` cannot be resolved')",
+            ),
+            r"job.py: sales is a change feed, whose rows have _change_type \(insert, .* add those that the job reads",
         ),
         (
             seen(raised="WithoutEnd('…')"),
@@ -523,6 +551,7 @@ def test_options_with_their_default_have_nothing_to_say(files) -> None:
         ("json", {"latestFirst": "yes"}, "latestFirst=yes: latestFirst takes true or false"),
         ("json", {"cleanSource": "remove"}, "cleanSource=remove: cleanSource takes off, delete or archive"),
         ("json", {"cleanSource": "Archive"}, "cleanSource=archive alone: add sourceArchiveDir, or use delete"),
+        ("cloudfiles", {"cloudFiles.maxFilesPerTrigger": "many"}, "maxFilesPerTrigger takes a positive integer"),
         (
             "kafka",
             {"startingOffsets": "newest"},

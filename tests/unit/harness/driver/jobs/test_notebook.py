@@ -77,10 +77,16 @@ def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):
         text,
         ("SQL", "SELECT * FROM ${target}"),
         ("SQL", "SELECT :day, a::date"),
-        values={"target": "gold", "kafka/key": "s", "v/k": "t", "day": "mon"},
+        ("SQL", "SELECT '$day', '$days', a -> '$.day' FROM $target"),
+        "spark.seen.append(mssparkutils.env.getWorkspaceName())",
+        values={"target": "gold", "kafka/key": "s", "v/k": "t", "day": "mon", "env/getWorkspaceName": "shop"},
     )
-    assert seen == ["gold", "s", "t", "reset"]
-    assert session.asked == ["SELECT * FROM gold", ("SELECT :day, a::date", {"day": "mon"})]
+    assert seen == ["gold", "s", "t", "reset", "shop"]
+    assert session.asked == [
+        "SELECT * FROM gold",
+        ("SELECT :day, a::date", {"day": "mon"}),
+        "SELECT 'mon', '$days', a -> '$.day' FROM gold",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +98,10 @@ def test_values_are_those_that_are_given_and_sql_has_them_too(tmp_path):
             "the secret kafka/key has no value: give it, --set kafka/key=VALUE",
         ),
         ("dbutils.jobs.taskValues.get('t', 'k')", "the task value t/k has no value"),
+        (
+            "mssparkutils.env.getUserName()",
+            "the name env/getUserName has no value: give it, --set env/getUserName=VALUE",
+        ),
         ("dbutils.secrets.listScopes()", "dbutils.secrets.listScopes is of the platform, and a trial has none"),
         ("dbutils.fs.ls('/mnt/in')", "there is no /mnt/in in the trial"),
         (

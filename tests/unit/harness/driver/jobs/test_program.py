@@ -198,6 +198,7 @@ def test_what_it_reads_and_starts_is_taken_down_and_nothing_starts(tmp_path, ses
         ('format("rate-micro-batch").load()', ["rate_micro_batch"]),
         ('format("aws-kinesis").option("kinesis.streamName", "shop.clicks").load()', ["shop_clicks"]),
         ('format("kinesis").option("streamName", "clicks").load()', ["clicks"]),
+        ('format("org.apache.spark.sql.eventhubs.EventHubsSourceProvider").load()', ["eventhubssourceprovider"]),
         ('load("in.d")', ["in_d"]),
         ('text("/in/notes.d/part=*/{a,b}")', ["notes_d"]),
         ('text("/in/a"), spark.readStream.text("/other/a"), spark.readStream.text("a")', ["a", "a_2", "a_3"]),
@@ -732,6 +733,23 @@ def test_a_catalog_of_the_platform_is_not_used_and_other_sql_fails_as_ever(tmp_p
     assert asked == [text for use in used for text in (use, "SELECT 1 WHERE false")]
     with pytest.raises(AuthorFailed, match="no catalog"):
         ran(tmp_path, session, "spark.sql('SELECT used FROM t')")
+
+
+def test_a_connection_string_of_event_hubs_needs_no_package(tmp_path, session, monkeypatch):
+    class JavaPackage:
+        def __init__(self, name):
+            self._fqn = name
+
+        def __getattr__(self, name):
+            return JavaPackage(f"{self._fqn}.{name}")
+
+    gateway = SimpleNamespace(JavaPackage=JavaPackage)
+    monkeypatch.setitem(sys.modules, "py4j.java_gateway", gateway)
+    session.apache = JavaPackage("org.apache")
+    text = "assert spark.apache.spark.eventhubs.EventHubsUtils.encrypt('Endpoint=sb://x') == 'Endpoint=sb://x'\n"
+    with pytest.raises(AuthorFailed, match="'JavaPackage' object is not callable"):
+        ran(tmp_path, session, text + "spark.apache.spark.eventhubs.EventHubsUtils.decrypt('x')")
+    assert not callable(session.apache)
 
 
 def test_a_notebook_shows_frames_and_writes_tables_as_databricks_lets_it(tmp_path, session):
