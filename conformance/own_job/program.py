@@ -98,7 +98,8 @@ class NamedProgram:
         if not file.is_file():
             raise WrongUsage(f"there is no file {text}")
         if not in_cells and (functions := _only_functions(file)):
-            raise WrongUsage(
+            # A pipeline may have such a file beside its flows.
+            raise NoFlow(
                 f"{text} starts no query, it only defines {', '.join(functions)}: name a function, as {text}:{functions[0]}"
             )
         whole = OwnCode.at([*code.folders, file.parent])

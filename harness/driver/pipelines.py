@@ -27,10 +27,8 @@ def answer(work: str, settings: Dict[str, str]) -> Dict[str, Any]:
 
     asked = json.loads(Path(work, "pipeline.json").read_text(encoding="utf-8"))
     cli: Any = import_module("pyspark.pipelines.cli")
-    # Its tables outlast a session, as in production.
-    metastore = "jdbc:derby:;databaseName={}/metastore;create=true".format(work)
-    hive = {"spark.sql.catalogImplementation": "hive", "spark.hadoop.javax.jdo.option.ConnectionURL": metastore}
-    session = _session({**hive, **settings, "spark.sql.warehouse.dir": work + "/warehouse"})
+    # The catalog of this process outlasts the runs, which have a session each. With a Hive metastore 4.1 refuses WATERMARK in SQL.
+    session = _session({**settings, "spark.sql.warehouse.dir": work + "/warehouse"})
     for key, value in {**SESSION_SETTINGS, **asked["conf"]}.items():
         session.conf.set(key, value)
     session.sql("CREATE DATABASE IF NOT EXISTS `{}`".format(asked["database"]))

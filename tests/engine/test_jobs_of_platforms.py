@@ -245,6 +245,7 @@ def test_notebooks_as_databricks_writes_them_are_tried(
     assert left in said
     by_runner = "the flow sums by Spark's runner of pipelines on 4.3.0: same rows as a query has, "
     assert (by_runner in said) == name.startswith("flows")
+    assert (by_runner.replace("4.3.0", "4.1.4") in said) == name.endswith(".sql")
 
 
 BY_RUNNER = {

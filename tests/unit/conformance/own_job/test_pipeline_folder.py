@@ -95,9 +95,11 @@ def queries(folder: Path, *samples: str) -> tuple[list[tuple[str, list[str]]], J
 
 
 def test_each_flow_of_its_files_is_a_query_with_its_own_samples(folder: Path) -> None:
+    (folder / "flows" / "shared.py").write_text("def known(frame):\n    return frame.where('n IS NOT NULL')\n")
     found, asked = queries(folder, "orders", "clicks")
     assert found == [("clicks.sql, flow clicks_big", ["clicks"]), ("more.sql, flow orders_big", ["orders"])]
-    assert asked.notes == (f"{folder}/flows/batch.sql: no stream fills a table there, so it is not tried",)
+    not_tried = "no stream fills a table there, so it is not tried"
+    assert asked.notes == tuple(f"{folder}/flows/{name}: {not_tried}" for name in ("batch.sql", "shared.py"))
     assert asked.where.runtime.conf == {"spark.sql.ansi.enabled": "false"}
     assert asked.where.runtime.own_code is not None
     assert asked.where.runtime.own_code.folders == ((folder / "flows").resolve(), folder.resolve())
