@@ -214,7 +214,9 @@ class ErrorSeen(FrozenRecord):
     @property
     def reason(self) -> tuple[str, ...]:
         """The lines of the message that say what is wrong, without those of the errors that only pass it on."""
-        return reason(self.message, WRAPPERS)
+        said = reason(self.message, WRAPPERS)
+        # Java shows an error without a message as null behind those that pass it on.
+        return said or (("it has no message",) if self.message.strip() else ())
 
     @property
     def first_line(self) -> str:

@@ -78,6 +78,7 @@ BINARY = (
         ("Job aborted: java.lang.NullPointerException", ("NullPointerException",)),
         ("Job aborted.\nCaused by: null", ("Job aborted.",)),
         ("seconds must be ≥ 0\nand whole", ("seconds must be ≥ 0", "and whole")),
+        ("Query [id = 1, runId = 2] terminated with exception: null", ("it has no message",)),
         ("", ()),
         ("\n \n", ()),
     ],
