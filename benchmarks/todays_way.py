@@ -65,7 +65,7 @@ def main() -> None:
     (target,) = Targets.load().select([options.spark])
     given = discovery.load(options.cases).cases
     # Topics and tables need a broker and packages, which today's way does not have.
-    running = [case for case in given if case.applies_to(target.version) and not case.topics and not case.tables]
+    running = [case for case in given if case.applies_to(target.version) and not case.topics and not case.table_formats]
     paths, applying = sorted({str(case.path) for case in running}), [case.id for case in running]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
