@@ -208,7 +208,7 @@ class Survey:
         """The name of a source whose change feed lacks columns in its sample, where the program fails without them."""
         if seen.error is None or re.search(r"\b_(change_type|commit_(version|timestamp))\b", seen.error.raised) is None:
             return None
-        feeds = (each for each in seen.sources if ("readchangefeed", "true") in _lowered(each.options))
+        feeds = (each for each in seen.sources if _lowered(each.options).get("readchangefeed") == "true")
         return next((feed.name for feed in feeds if "_change_type" not in (self.files.columns(feed.name) or "")), None)
 
     def ask(self, target: Target) -> ProgramSeen:
@@ -303,13 +303,13 @@ def _sample(source: SourceSeen, files: SampleReader) -> Sample:
     )
 
 
-def _lowered(options: Mapping[str, str]) -> set[tuple[str, str]]:
-    return {(name.lower(), value.lower()) for name, value in options.items()}
+def _lowered(options: Mapping[str, str]) -> Mapping[str, str]:
+    return {name.lower(): value.lower() for name, value in options.items()}
 
 
 def _leaves_times_as_text(source: SourceSeen) -> bool:
     """Whether the columns of a source, without a schema, are those that Spark infers from JSON."""
-    said = dict(_lowered(source.options))
+    said = _lowered(source.options)
     of_files = said.get("cloudfiles.format") == "json" and "cloudfiles.schemahints" not in said
     return source.format.startswith("glue-") or (source.format == "cloudfiles" and of_files)
 
